@@ -1,4 +1,4 @@
-//! One bucket in both kinds, over a private Redis.
+//! Tests one bucket of each kind with a private Redis.
 
 mod cancel_many;
 mod deleted_by_hand;

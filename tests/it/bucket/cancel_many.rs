@@ -1,4 +1,4 @@
-//! Bulk cancel: what matches and nobody holds, all of it, and nothing else.
+//! Bulk cancel ends all matching jobs that no replica has claimed, and no others.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use dripfeed_tests::buckets::{self, DELIVERED, admitted, join, open, settle, sub
 use dripfeed_tests::redis_server::TestRedis;
 
 const KINDS: [Kind; 2] = [Kind::Stream, Kind::List];
-/// More than several scripts cancel, or look at.
+/// More jobs than several scripts cancel or read.
 const FLOOD: usize = 450;
 
 fn of_kind(kind: Kind) -> BucketSettings {
@@ -44,7 +44,7 @@ async fn is_sound(bucket: &Bucket) {
     assert!(examined.findings.is_empty() && examined.unchecked.is_empty(), "{examined:?}");
 }
 
-/// Jobs of others stand among them, and before and behind them.
+/// Jobs of other callers are queued before, between and after those of the flooding caller.
 #[tokio::test]
 async fn all_jobs_of_a_flooding_caller_go_and_those_of_others_stay() {
     let redis = TestRedis::start().await;
@@ -129,7 +129,7 @@ async fn only_old_jobs_are_cancelled_by_age() {
     ] {
         let name = kind.as_str().parse().unwrap();
         let bucket = open(&redis, BucketSettings { name, ..of_kind(kind) }).await;
-        // Its id says that it was accepted in 1970.
+        // The id of this job means that it was accepted in 1970.
         let mut add = redis::cmd(verb);
         add.arg(format!("dripfeed:{{{kind}}}:jobs", kind = kind.as_str())).arg(place).arg(entry);
         store.command::<redis::Value>(&add).await.unwrap();

@@ -1,4 +1,4 @@
-//! What somebody deletes by hand is no longer counted: where it was all, soon; else as the rest goes.
+//! Entries that somebody deletes by hand are no longer counted: soon if all were deleted, else as the others leave.
 
 use dripfeed_bucket::*;
 use dripfeed_job::JobState;
@@ -134,7 +134,7 @@ async fn outcomes_that_are_gone_cost_others_no_room() {
     assert_eq!(redis.ask::<u64>("HLEN dripfeed:{b}:outcomes").await, 5);
 }
 
-/// Redis has no range behind it. It is read last, and asked for what comes after it.
+/// No range in Redis can begin after the largest id, but each reader asks for what follows the last entry.
 #[tokio::test]
 async fn an_entry_with_the_largest_id_ends_a_list_a_purge_and_an_examination() {
     const LARGEST: &str = "18446744073709551615-18446744073709551615";

@@ -1,5 +1,5 @@
-//! Jobs whose deadline passes while nobody takes them: they end all the same, their room is free again, and no other
-//! job ends. Time passes by a clock that the tests set: none of them is too late for a deadline.
+//! Jobs whose deadline passes while no replica takes them. They end, their room is free again, and no other job ends.
+//! The tests set the clock, so that none of them is too late for a deadline.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const KINDS: [Kind; 2] = [Kind::Stream, Kind::List];
 const SOON: Duration = Duration::from_mins(1);
 const LATER: Duration = Duration::from_mins(20);
 
-/// A server, and the clock that it goes by.
+/// A Redis, and its clock.
 async fn server() -> (TestRedis, WallClock) {
     let clock = WallClock::new();
     let options = ServerOptions { environment: clock.environment(), ..ServerOptions::default() };
@@ -150,7 +150,7 @@ async fn a_full_outbox_keeps_overdue_jobs_until_it_has_room() {
     assert_eq!(expired(&bucket).await, 2);
 }
 
-/// However many jobs there are, one round looks at a bounded number of them, and the next one goes on.
+/// One round reads a bounded number of jobs, and the next one goes on after them.
 #[tokio::test]
 async fn a_look_through_many_jobs_takes_several_rounds() {
     const JOBS: usize = 6000;
@@ -179,7 +179,7 @@ async fn a_look_through_many_jobs_takes_several_rounds() {
     }
 }
 
-/// As an earlier version left it: jobs with deadlines, and a tally that says nothing of them.
+/// Changes the tally to that of an earlier version, which counts no deadlines.
 async fn forget_deadlines(redis: &TestRedis) {
     assert_eq!(redis.ask::<u64>("HDEL dripfeed:{b}:tally deadline deadline_known").await, 2);
 }
@@ -206,7 +206,7 @@ async fn overdue_jobs_of_an_earlier_version_are_looked_for_once_a_part_at_a_time
             ended += expired(&bucket).await;
         }
         assert_eq!(ended, 2, "{kind:?}");
-        // It is looked for again once an upgrade is over, as the next deadline says, and until then no more.
+        // The next search comes with the next deadline, after an upgrade is over. Until then no script searches.
         let next: u64 = redis.ask("HGET dripfeed:{b}:tally deadline").await;
         let now: u64 = redis.ask::<(u64, u64)>("TIME").await.0 * 1000;
         assert!((now..=now + 3_601_000).contains(&next), "{kind:?}: {next} at {now}");

@@ -10,7 +10,7 @@ use dripfeed_tests::redis_server::TestRedis;
 const AGAIN: Settlement = Settlement::Retry { after: Duration::ZERO };
 const KEPT: &str = "dripfeed:{b}:attempts:failed";
 
-/// Fails with this status and as long an answer.
+/// Settles a job whose call failed with this status. The answer has as many bytes as the status says.
 async fn fail(replica: &Replica, settlement: Settlement, status: u16) {
     let answer = AnswerBody::new(None, &vec![b'a'; status.into()], false);
     let failed = FailedCall { status: Some(status), reason: format!("answered {status}"), answer: Some(answer) };
@@ -58,7 +58,7 @@ async fn the_latest_failed_attempts_of_a_job_are_kept_with_it_and_then_with_its_
     assert_eq!(count(&store).await, 0);
     let ended = bucket.outcomes(TimeWindow::default(), None, None, 10).await.unwrap().items;
     assert_eq!((ended[0].outcome.attempts, ended[0].failed.len()), (4, 2), "{ended:?}");
-    // A report reads the ending of such a record, and not of what stands behind it.
+    // A report reads the outcome of such a record, and ignores what follows it.
     let report = bucket.report(Duration::from_hours(1)).await.unwrap();
     assert_eq!((report.attempts, report.ended[0].1), (4, 1), "{report:?}");
 }
@@ -84,7 +84,7 @@ async fn the_attempt_that_ends_a_job_is_kept_with_its_outcome_in_both_kinds() {
         let job = submit(&bucket, buckets::job("x")).await;
         fail(&replica, buried("no luck"), 500).await;
         let failed = bucket.find(job.id).await.unwrap().unwrap().failed;
-        // The outcome has the answer.
+        // The last answer is in the outcome.
         let shown: Vec<_> = failed.iter().map(|failed| (failed.attempt, failed.status, &failed.answer)).collect();
         assert_eq!(shown, [(1, Some(500), &None)], "{kind:?}");
     }
@@ -101,7 +101,7 @@ async fn failed_attempts_are_kept_of_a_bounded_number_of_jobs() {
     }
     let kept = async |id| bucket.find(id).await.unwrap().unwrap().failed.len();
     assert_eq!((kept(first.id).await, kept(second.id).await, count(&store).await), (1, 0, 1));
-    // What is cancelled makes room.
+    // A cancelled job makes room for the attempts of others.
     bucket.cancel(first.id).await.unwrap();
     assert_eq!((kept(first.id).await, count(&store).await), (1, 0));
 }

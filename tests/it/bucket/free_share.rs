@@ -1,4 +1,4 @@
-//! `max_share = "free"`: a caller may have as many jobs in the bucket as there is room for more.
+//! `max_share = "free"`: a caller may have as many jobs in the bucket as still fit into it.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn of(caller: &str) -> Submission {
     Submission { caller: Some(caller.to_owned()), ..buckets::job("meat") }
 }
 
-/// How many of a caller get in until one is refused, which is for its share.
+/// Submits jobs until one is refused because of the caller's share. Returns how many were accepted.
 async fn fill(bucket: &Bucket, submission: &Submission) -> u64 {
     let mut jobs = 0;
     loop {
@@ -44,7 +44,7 @@ async fn who_floods_gets_half_two_a_third_each_and_a_newcomer_finds_room() {
         assert_eq!(fill(&bucket, &of("bob")).await, 25);
         bucket.purge().await.unwrap();
 
-        // All of one batch are judged in its order, also those of one caller after the other.
+        // The jobs of a batch are judged in order, with the earlier ones counted.
         let flood: Vec<_> = (0..200).map(|_| of("alice")).collect();
         let answers = bucket.admit_many(flood).await;
         assert_eq!(answers.iter().filter(|answer| matches!(answer, Ok(Admission::Admitted(_)))).count(), 50);
@@ -61,7 +61,7 @@ async fn who_floods_gets_half_two_a_third_each_and_a_newcomer_finds_room() {
         for newcomer in 0..33 {
             submit(&bucket, of(&format!("newcomer-{newcomer}"))).await;
         }
-        // Each of them has one, and nobody has room now.
+        // Each newcomer has a job, and the bucket is full.
         for caller in ["alice", "newcomer-0", "one-more"] {
             assert_eq!(refused(bucket.admit(of(caller)).await).reason, RefusalReason::BucketFull, "{caller}");
         }
@@ -77,7 +77,7 @@ async fn bytes_are_shared_alike() {
         let of_size = |caller: &str, bytes: usize| Submission { body: vec![b'x'; bytes].into(), ..of(caller) };
         assert_eq!(fill(&bucket, &of_size("alice", 1000)).await, 5, "{kind:?}");
         submit(&bucket, of_size("bob", 4000)).await;
-        // A newcomer may have one job, however large, where there is room.
+        // A newcomer may have one job of any size that fits.
         bucket.purge().await.unwrap();
         submit(&bucket, of_size("alice", 9000)).await;
         assert_eq!(refused(bucket.admit(of_size("alice", 1)).await).reason, RefusalReason::ShareUsedUp);
@@ -97,7 +97,7 @@ async fn what_leaves_makes_room_again() {
             settle(&replica, taken, DELIVERED).await;
         }
         assert_eq!(fill(&bucket, &of("alice")).await, 20);
-        // Nobody's jobs are bounded by the capacity alone.
+        // Jobs without a caller are bounded only by the capacity.
         for _ in 0..50 {
             submit(&bucket, buckets::job("nobody's")).await;
         }

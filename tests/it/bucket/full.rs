@@ -1,4 +1,4 @@
-//! A full bucket refuses by the sizes of jobs: Redis isn't sent their bodies.
+//! A full bucket refuses jobs by their sizes, without sending their bodies to Redis.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ async fn open(redis: &TestRedis, kind: Kind, capacity: u64) -> Bucket {
     buckets::open(redis, BucketSettings { capacity, kind, ..buckets::settings("b") }).await
 }
 
-/// Bytes that Redis was sent since it started.
+/// Bytes that Redis has received since its start.
 async fn sent(redis: &TestRedis) -> u64 {
     let stats: String = redis.ask("INFO stats").await;
     let line = stats.lines().find_map(|line| line.strip_prefix("total_net_input_bytes:"));
@@ -35,7 +35,7 @@ async fn redis_isnt_sent_what_a_full_bucket_refuses() {
         let replica = join(&bucket, "one").await;
         submit(&bucket, job("1")).await;
         submit(&bucket, job("2")).await;
-        // The first one finds it full.
+        // This submission informs the process that the bucket is full.
         let first = refused(bucket.admit(job("3")).await);
         let before = sent(&redis).await;
         for answer in bucket.admit_many(vec![job("x".repeat(LARGE)); 5]).await {
@@ -53,7 +53,7 @@ async fn redis_isnt_sent_what_a_full_bucket_refuses() {
     }
 }
 
-/// What is judged by more than the room: a known key, and limits that are charged for refusals.
+/// A submission with a known idempotency key needs no room.
 #[tokio::test]
 async fn a_key_is_known_although_the_bucket_is_full() {
     let redis = TestRedis::start().await;
@@ -84,7 +84,7 @@ async fn a_small_job_is_admitted_where_large_ones_were_refused() {
     assert_eq!(refused(largest).reason, RefusalReason::NeverFits);
 }
 
-/// The wait is that of admit: of a paused bucket, of a throttled one, and until parked jobs are due.
+/// Later refusals, by sizes alone, have the wait until parked jobs are due like the one of the script.
 #[tokio::test]
 async fn the_wait_is_the_same_as_of_the_first_refusal() {
     let redis = TestRedis::start().await;
@@ -98,12 +98,12 @@ async fn the_wait_is_the_same_as_of_the_first_refusal() {
     for _ in 0..3 {
         assert!(near_an_hour(refused(bucket.admit(job("x")).await)));
     }
-    // Changed at run time: known with the next answer.
+    // The response to the next submission informs the process of the change.
     bucket.apply_overrides(&changed("capacity", 3)).await.unwrap();
     assert_eq!(submit(&bucket, job("x")).await.level, 3);
 }
 
-/// Jobs that a throttle parked are due when it ends.
+/// Jobs that were parked by throttling are due when it ends.
 #[tokio::test]
 async fn a_throttled_bucket_asks_to_wait_for_its_throttle_once() {
     let redis = TestRedis::start().await;
@@ -119,7 +119,7 @@ async fn a_throttled_bucket_asks_to_wait_for_its_throttle_once() {
     }
 }
 
-/// Nobody else waits, so nothing leaks before this caller may be called again.
+/// No other caller's jobs wait, so none leaks before this caller's may be called again.
 #[tokio::test]
 async fn a_bucket_full_of_a_throttled_caller_asks_to_wait_for_its_next_call() {
     let redis = TestRedis::start().await;
@@ -137,7 +137,7 @@ async fn a_bucket_full_of_a_throttled_caller_asks_to_wait_for_its_next_call() {
         let wait = refused(bucket.admit(job("4")).await).retry_after.expect("it ends");
         assert!(wait > hour / 2 && wait < hour * 3 / 2, "{wait:?}");
     }
-    // A call that is under way may end at any time.
+    // A call in flight may end at any time.
     bucket.apply_overrides(&changed("fair.rate", "2/h")).await.unwrap();
     bucket.apply_overrides(&changed("fair.burst", 2)).await.unwrap();
     let _under_way = take_one(&replica).await;
@@ -165,7 +165,7 @@ async fn a_replay_has_to_wait_as_long_as_a_new_job_of_its_size() {
         let Replayed::Refused(replay) = bucket.replay(died).await.unwrap() else { panic!("there is no room") };
         assert_eq!(replay.reason, RefusalReason::BucketFull);
         let wait = replay.retry_after.expect("room comes");
-        // Room for one job comes after an hour.
+        // There is room for one job after an hour.
         assert!(new > Duration::from_hours(2), "{kind:?}: {new:?}");
         assert!(wait.abs_diff(new) < Duration::from_mins(1), "{kind:?}: {wait:?}, {new:?}");
     }

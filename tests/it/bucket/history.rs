@@ -1,4 +1,5 @@
-//! The history: nothing is counted twice, however many sample and whatever the clock does; and it stays small.
+//! The history of a bucket: no job is counted twice, with any number of sampling processes and steps of the clock, and
+//! its size is bounded.
 
 use std::time::Duration;
 
@@ -57,7 +58,7 @@ async fn of_several_that_sample_at_once_each_job_and_call_is_counted_once() {
     assert!(slots(&one, HistoryWindow::FiveMinutes).await.len() >= 4);
 }
 
-/// A replica that joins for the first jobs of a bucket has never looked at it before.
+/// A replica that joins for the first jobs of a bucket has never sampled it before.
 #[tokio::test]
 async fn the_first_sample_counts_the_jobs_that_made_somebody_sample() {
     for kind in [Kind::Stream, Kind::List] {
@@ -78,7 +79,7 @@ async fn the_first_sample_counts_the_jobs_that_made_somebody_sample() {
         redis.set_clock(&clock, 2).await;
         assert_eq!(sums().await, (5, 1), "{kind:?}: none is counted again");
 
-        // What came before a day without any is over.
+        // As after a day without samples: the earlier jobs aren't counted.
         redis.set_clock(&clock, 600).await;
         redis.ask::<()>(&format!("DEL {KEY}")).await;
         submit(&bucket, job("y")).await;
@@ -207,11 +208,11 @@ async fn at_maxmemory_history_is_lost_and_work_goes_on() {
     sample(&bucket, &CallStats::default()).await;
     let slots = slots(&bucket, HistoryWindow::Hour).await;
     let sum = |count: fn(&HistorySlot) -> u64| slots.iter().map(count).sum::<u64>();
-    // What happened meanwhile belongs in no slot that comes after.
+    // Jobs that ended meanwhile aren't counted in a later slot.
     assert_eq!((sum(|slot| slot.accepted), sum(|slot| slot.delivered)), (5, 1), "{slots:?}");
 }
 
-/// As many digits and as many ranges as there can be.
+/// Calls with the maximum number of digits and ranges.
 fn calls_of_all_lengths() -> CallStats {
     let mut calls = CallStats::default();
     for range in 0..200 {
@@ -229,7 +230,7 @@ async fn a_day_of_everything_takes_no_more_than_64_kib() {
     let (store, bucket) = (redis.store().await, open(&redis, buckets::settings("b")).await);
     let calls = calls_of_all_lengths();
     sample(&bucket, &calls).await;
-    // More often than once in each slot: the samples take some time, too.
+    // More than one sample per slot, because the samples take some time, too.
     let day = (50..=24 * 3600).step_by(50);
     let last_minutes = (1..=75).map(|step| 24 * 3600 + step * 4);
     for second in day.chain(last_minutes) {
@@ -243,7 +244,7 @@ async fn a_day_of_everything_takes_no_more_than_64_kib() {
     }
     let bytes: u64 = redis.ask(&format!("MEMORY USAGE {KEY} SAMPLES 0")).await;
     let fields: u64 = redis.ask(&format!("HLEN {KEY}")).await;
-    // Every slot of each window, what is open, and the last look.
+    // All slots of each window, the open slots, and the last sample.
     assert_eq!(fields, 60 + 60 + 96 + 3 + 1);
     assert!(bytes <= 64 << 10, "{bytes} bytes");
     for window in HistoryWindow::ALL {

@@ -1,4 +1,4 @@
-//! Time in which a bucket had nothing to call says nothing about how fast it calls.
+//! Time in which a bucket had no jobs to call doesn't count for the rate at which it calls.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use dripfeed_tests::redis_server::TestRedis;
 const BY_HAND: usize = 50;
 const HOUR: Duration = Duration::from_hours(1);
 
-/// As after an hour without calls: what was measured of them is that much older.
+/// Makes the measurement of calls an hour older, as after an hour without calls.
 async fn idle_for_an_hour(redis: &TestRedis) {
     let measured: String = redis.ask("HGET dripfeed:{b}:meter leak").await;
     let mut numbers: Vec<u64> = measured.split(' ').map(|number| number.parse().unwrap()).collect();
@@ -39,7 +39,7 @@ fn later() -> Submission {
     Submission { start: Start::After(2 * HOUR), ..job("later") }
 }
 
-/// One delayed job, parked, and ten that were delivered an hour ago.
+/// Submits a delayed job, and delivers ten jobs an hour ago.
 async fn long_ago(redis: &TestRedis, bucket: &Bucket) -> Replica {
     let replica = join(bucket, "one").await;
     submit(bucket, later()).await;

@@ -1,5 +1,5 @@
-//! Somebody has added an entry with the largest possible id to a stream of a bucket: Redis adds none behind it, also
-//! when it is gone.
+//! Somebody has added an entry with the largest possible id to a stream of a bucket. Redis adds no entry after it, even
+//! when it is deleted.
 
 use dripfeed_bucket::*;
 use dripfeed_tests::buckets::{self, DELIVERED, NO_FILTER, buried, job, join, settle, submit, take_one, takes_nothing};
@@ -33,7 +33,7 @@ async fn a_bucket_accepts_jobs_again_once_it_is_empty() {
     let error = bucket.admit(job("next")).await.unwrap_err().to_string();
     assert!(error.contains("largest possible id") && error.contains("dripfeed doctor"), "{error}");
     settle(&replica, take_one(&replica).await, DELIVERED).await;
-    // It has left, and Redis knows it yet: also as that up to which all were delivered.
+    // The largest id has left the bucket, but is still the stream's last one, and the last delivered one of the group.
     let largest = take_one(&replica).await;
     submit_nothing(&bucket).await;
     settle(&replica, largest, DELIVERED).await;
@@ -68,7 +68,7 @@ async fn a_job_that_dies_waits_until_there_are_ids_for_its_letter() {
     let kinds = found(&bucket).await;
     assert!(kinds.iter().any(|(what, count)| what.contains("largest possible id") && *count == 1), "{kinds:?}");
 
-    // A letter that somebody has added isn't indexed before the doctor has done it.
+    // The doctor indexes a letter that somebody has added by hand.
     bucket.examine(true).await.unwrap();
     assert_eq!(bucket.delete_dead_many(&NO_FILTER).await.unwrap(), 1);
     assert!(takes_nothing(&replica).await);
@@ -122,7 +122,7 @@ async fn outcome_jobs_and_audit_entries_are_added_all_the_same() {
     assert_eq!((counted.jobs.values().sum::<u64>(), counted.unreadable), (2, 1));
     let trail = bucket.audit_trail().await.unwrap();
     assert_eq!(trail.iter().map(|entry| entry.action.as_str()).collect::<Vec<_>>(), ["pause", ""]);
-    // Where the stream is empty, too.
+    // The same with an empty stream.
     for key in ["outbox", "audit"] {
         redis.ask::<u64>(&format!("XTRIM dripfeed:{{b}}:{key} MAXLEN 0")).await;
         add(&redis, key).await;

@@ -1,4 +1,4 @@
-//! The states of one job, one after the other, over a real Redis.
+//! The successive states of one job.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -46,7 +46,7 @@ async fn a_small_job_is_not_kept_waiting_by_large_ones() {
     let settings = BucketSettings { capacity_bytes: 1 << 30, ..buckets::settings("b") };
     let bucket = open(&redis, settings).await;
     let large = "x".repeat(LARGEST_BODY);
-    // In the order in which they come; ids are in the order in which they are admitted.
+    // The jobs are submitted in this order. Their ids have the order in which they are admitted.
     let bodies = (0..8).map(|_| large.clone()).chain(["small".to_owned()]);
     let jobs = futures::future::join_all(bodies.map(|body| submit(&bucket, buckets::job(body)))).await;
     assert!(jobs[8].id < jobs[7].id, "{jobs:?}");

@@ -1,12 +1,12 @@
-//! A bucket of kind `list`: what a job of a list can go through, and what it refuses, over a real Redis.
+//! A bucket of kind `list`: the states of its jobs, and what it refuses.
 
-/// What a list admits, refuses, and counts.
+/// Admissions, refusals and counts.
 mod admission;
-/// Jobs taken, called and settled.
+/// Jobs that are taken, called and settled.
 mod delivery;
-/// What operators do to a list.
+/// Operators' commands.
 mod operation;
-/// Jobs of replicas that died, left, or got no answer.
+/// Jobs of replicas that died, left, or got no reply.
 mod recovery;
 
 use dripfeed_bucket::*;

@@ -1,4 +1,4 @@
-//! `max_share`: how much of a bucket's room one caller may take, and the count that it stands on.
+//! `max_share`: how much of a bucket's room one caller may take, and the counts of jobs by caller.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ fn of(caller: &str) -> Submission {
     Submission { caller: Some(caller.to_owned()), ..buckets::job("meat") }
 }
 
-/// How many jobs each caller holds. All of the same size here: so are their bytes.
+/// How many jobs each caller has in the bucket. All have the same size, so their bytes are proportional.
 async fn holders(store: &Store, bucket: &Bucket) -> BTreeMap<String, u64> {
     let mut all = redis::cmd("HGETALL");
     all.arg(format!("dripfeed:{{{}}}:holders", bucket.name()));
@@ -43,7 +43,7 @@ async fn holders(store: &Store, bucket: &Bucket) -> BTreeMap<String, u64> {
     jobs
 }
 
-/// By the clock of Redis.
+/// The time on the Redis clock.
 async fn now_ms(store: &Store) -> u64 {
     let (seconds, micros): (u64, u64) = store.command(&redis::cmd("TIME")).await.expect("Redis answers");
     seconds * 1000 + micros / 1000
@@ -53,7 +53,7 @@ fn counted<const N: usize>(callers: [(&str, u64); N]) -> BTreeMap<String, u64> {
     callers.map(|(caller, jobs)| (caller.to_owned(), jobs)).into()
 }
 
-/// How many of this many submissions of a caller, submitted together, get in.
+/// Submits this number of jobs of a caller together. Returns how many are accepted.
 async fn admit_many(bucket: &Bucket, caller: &str, submissions: usize) -> usize {
     let answers = bucket.admit_many((0..submissions).map(|_| of(caller)).collect()).await;
     answers.iter().filter(|answer| matches!(answer, Ok(Admission::Admitted(_)))).count()
@@ -76,10 +76,10 @@ async fn one_caller_cannot_fill_the_bucket_with_bytes() {
         };
         assert_eq!((admitted_bytes, over.reason), (4000, RefusalReason::ShareUsedUp), "{kind:?}");
         assert!(over.retry_after.is_some());
-        // A smaller one of hers has room, and so has another caller.
+        // A smaller job of alice fits, and so does one of another caller.
         submit(&bucket, of_size("alice", 100)).await;
         submit(&bucket, of_size("bob", 4000)).await;
-        // Who holds nothing may hold one job, however large.
+        // A caller without jobs may have one of any size.
         submit(&bucket, of_size("carol", 200)).await;
         let replica = join(&bucket, "a").await;
         settle(&replica, take_one(&replica).await, DELIVERED).await;
@@ -109,7 +109,7 @@ async fn one_caller_cannot_fill_the_bucket() {
         assert!(retry_after.is_some());
         let judged = bucket.judge(of("bob"), Arc::default()).await.unwrap();
         assert_eq!((judged.violated(), judged.caller_share), (vec![], Some(CallerShare { jobs: 1, most: 2 })));
-        // Who isn't known has no share, and the bucket's own bound holds for all.
+        // Jobs without a caller have no share, but the bucket's capacity holds for them, too.
         for _ in 3..8 {
             submit(&bucket, buckets::job("nobody's")).await;
         }
@@ -182,7 +182,7 @@ async fn whichever_way_a_job_leaves_its_caller_gets_the_place_back() {
         assert!(takes_nothing(&replica).await);
         assert_eq!(held().await, counted([]));
 
-        // Poison: handed out as often as it may be, and its replica died.
+        // Poison: the job was delivered as often as allowed, and its replica died.
         submit(&bucket, of("alice")).await;
         take_one(&replica).await;
         let died = bucket.declare_dead(replica.consumer()).await.unwrap().expect("it doesn't beat");
@@ -330,7 +330,7 @@ async fn a_caller_at_its_share_gets_in_after_retry_after() {
             if again.status == 202 {
                 times += 1;
             } else {
-                // Nothing leaks while the machine stands still.
+                // Nothing leaks while the machine is stalled.
                 assert!(stalls.were_there(), "after {refused:?}: {again:?}");
             }
         }

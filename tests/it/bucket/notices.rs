@@ -1,4 +1,4 @@
-//! What is published when jobs come, and who hears of it.
+//! The messages that are published when jobs are added, and which replicas they wake up.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use futures::future::join_all;
 
 const CHANNEL: &str = "dripfeed:{b}:notices";
 
-/// Who listens to the messages of a bucket.
+/// A subscriber of a bucket's messages.
 struct Listener {
     store: Store,
     messages: Subscription,
@@ -27,7 +27,7 @@ impl Listener {
         Self { store, messages }
     }
 
-    /// Those since it was last asked.
+    /// The messages since the last call.
     async fn heard(&mut self) -> Vec<String> {
         let mut mark = redis::cmd("PUBLISH");
         mark.arg(CHANNEL).arg("mark");
@@ -136,7 +136,7 @@ async fn what_is_put_back_for_later_is_announced_to_nobody() {
     assert!(listener.heard().await.is_empty());
 }
 
-/// Until `late`, which comes too late for each job, wants to hear of those that are taken.
+/// Adds jobs, for all of which `late` is too late, until the pace is marked as crowded.
 async fn crowd(redis: &TestRedis, bucket: &Bucket, prompt: &Replica, late: &Replica) {
     for _ in 0..50 {
         let Take::Idle(idle) = late.take(10).await.unwrap() else { panic!("nothing waits") };
@@ -281,7 +281,7 @@ async fn a_replica_whose_connection_was_killed_hears_of_jobs_again() {
     }
 }
 
-/// Together they are more than one script may read.
+/// Together the answers are more than one script may read.
 #[tokio::test]
 async fn all_who_wait_for_large_answers_get_them() {
     const JOBS: usize = 12;

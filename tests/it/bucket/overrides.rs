@@ -1,4 +1,4 @@
-//! Settings changed at run time: in force at once, for all who work with the bucket, and asked for by nobody.
+//! Changes of settings at run time apply at once in all processes, without extra queries.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ async fn a_change_holds_for_those_who_have_not_heard_of_it() {
     let replica = join(&open(&redis, buckets::settings("b")).await, "a").await;
     let slow = changed("leak.rate", "1/366d").and(changed("leak.concurrency", 7));
     operator.apply_overrides(&slow).await.unwrap();
-    // A pace that there was not before begins with its burst.
+    // A new pace begins with its burst.
     assert_eq!(take(&replica, 2).await.len(), 1);
     assert!(takes_nothing(&replica).await);
     assert_eq!(replica.concurrency(), 7);
@@ -52,7 +52,7 @@ async fn a_change_costs_each_one_call_more_and_then_none() {
     }
 }
 
-/// As one of a process that stood still: longer than a submission whose answer was lost is asked for again.
+/// As in a suspended process: the reply is later than the time for which a lost submission is repeated.
 #[tokio::test]
 async fn a_submission_that_hears_of_a_change_late_is_judged_by_it() {
     const LATE: Duration = Duration::from_millis(1500);
@@ -75,14 +75,14 @@ async fn what_redis_lost_and_what_was_reconfigured_holds_too() {
     let (operator, intake) = (open(&redis, buckets::settings("b")).await, open(&redis, buckets::settings("b")).await);
     operator.apply_overrides(&changed("capacity", 2)).await.unwrap();
     assert_eq!(submit(&intake, job("1")).await.capacity, 2);
-    // What was changed stays so over what is configured; the rest is as configured now.
+    // The change at run time takes precedence over the new configuration. Other settings are as configured now.
     let configured = BucketSettings { capacity: 30, capacity_bytes: 9000, ..buckets::settings("b") };
     intake.reconfigure(configured);
     assert_eq!(submit(&intake, job("2")).await.capacity, 2);
     assert_eq!(intake.census().await.unwrap().capacity_bytes, 9000);
     redis.store().await.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
     assert_eq!(submit(&intake, job("3")).await.capacity, 30);
-    // The same change again, where Redis has forgotten the first.
+    // The same change is made again after Redis has lost the first one.
     operator.apply_overrides(&changed("capacity", 2)).await.unwrap();
     assert_eq!(admitted(intake.admit(job("4")).await).capacity, 2);
 }

@@ -1,4 +1,4 @@
-//! The pace by several tiers, and while it changes.
+//! The pace with several tiers, and its changes.
 
 /// Windows of the clock beside a rate.
 mod windows;
@@ -51,7 +51,7 @@ async fn jobs_that_wait_for_tokens_are_asked_for_once_for_each_token() {
         if questions <= JOBS + 2 {
             return;
         }
-        // A grant that was lost to a late reply is asked for again.
+        // A grant that is lost by a late reply is requested again.
         assert!(stalls.were_there() && run < MOST_RUNS, "{questions} for {JOBS}");
     }
 }
@@ -92,7 +92,7 @@ async fn calls_are_granted_ahead_of_their_tokens_and_wait_for_these() {
             Take::Jobs(jobs, _) => {
                 most = most.max(jobs.len());
                 for taken in jobs {
-                    // One that comes too late is charged, and not made.
+                    // A permit that is too late is charged, but not used.
                     taken.permit.spend().await;
                     spent.push(begun.elapsed());
                 }
@@ -138,12 +138,12 @@ async fn a_quota_of_which_nothing_was_used_is_shown_whole() {
     assert_eq!(take(&replica, 1).await.len(), 1);
     assert_eq!(shown().await, ("target", Some(2)));
 
-    // What a replica used is unknown once it is lost: it counts as used up.
+    // A lost pace counts as used up.
     redis.ask::<u64>("DEL dripfeed:{b}:pace:tiers").await;
     assert_eq!(shown().await, ("used_up", Some(0)));
 }
 
-/// What a replica on a busy machine needs to wake up, to take and to settle.
+/// How long a replica on a busy machine may need to wake up, take and settle.
 const NOTICED: Duration = Duration::from_millis(250);
 
 #[tokio::test]
@@ -180,7 +180,7 @@ async fn a_caller_gets_in_after_retry_after() {
                 stalls.were_there();
                 sleep(refused.retry_after.unwrap() + NOTICED).await;
                 let again = bucket.admit(job("again")).await.unwrap();
-                // Nothing leaks while the machine stands still.
+                // Nothing leaks while the machine is stalled.
                 match again {
                     Admission::Admitted(_) => refusals += 1,
                     Admission::Refused(_) => {
@@ -218,7 +218,7 @@ async fn eta_of_repeated(bucket: &Bucket, submission: &Submission) -> Duration {
 
 const HOUR: Duration = Duration::from_hours(1);
 
-/// But for the time that this test takes.
+/// Allows for the time that the test takes.
 fn is_an_hour(eta: Duration) -> bool {
     HOUR * 9 / 10 < eta && eta <= HOUR
 }
@@ -268,7 +268,7 @@ async fn the_eta_counts_the_windows_ahead() {
     assert_eq!((etas.iter().filter(|eta| **eta == 0).count(), hour(1), hour(2)), (10, 10, 5), "{etas:?}");
 }
 
-/// As soon as the pace allows: behind a late reply nothing drains for a while.
+/// Takes jobs as soon as the pace allows: after a late reply no used tokens drain for a while.
 async fn take_at_pace(replica: &Replica, most: usize) -> Vec<ClaimedJob> {
     let taken = async {
         loop {
@@ -289,7 +289,7 @@ async fn a_changed_pace_keeps_what_was_consumed() {
     let bucket = with_jobs(&redis, paced(Some("1/366d"), 8, PaceTiers::default()), 20).await;
     let replicas = [join(&bucket, "a").await, join(&open(&redis, (*bucket.settings()).clone()).await, "b").await];
     assert_eq!(take(&replicas[0], 5).await.len(), 5);
-    // A tier that is new has lost nothing; the burst is what was left.
+    // A new tier has lost nothing. The burst is what was left.
     bucket.apply_overrides(&year(6)).await.unwrap();
     assert_eq!(take(&replicas[1], 20).await.len(), 3);
     bucket.apply_overrides(&changed("leak.rate", "1000000/s")).await.unwrap();
@@ -326,7 +326,7 @@ async fn pace_of(bucket: &Bucket) -> (f64, &'static str) {
     (pace.effective_per_s.unwrap(), pace.reason)
 }
 
-/// As if what is known of the last cut were so much older.
+/// Makes the last cut this many ms older.
 async fn age_the_cut(redis: &TestRedis, ms: i64) {
     for field in ["cut", "grows"] {
         let mut older = redis::cmd("HINCRBY");
@@ -335,8 +335,8 @@ async fn age_the_cut(redis: &TestRedis, ms: i64) {
     }
 }
 
-/// What a cut leaves, and what may have grown back while a busy machine came to look: a thousandth in a tenth of a
-/// second.
+/// Whether the rate is what a cut leaves, or somewhat more: it grows by a thousandth in 0.1 s, and a busy machine may
+/// read it late.
 fn is_cut_to(left: f64, effective: f64) -> bool {
     (left..left + 100.0).contains(&effective)
 }
@@ -351,11 +351,11 @@ async fn refusals_cut_the_rate_once_for_all_calls_that_were_under_way() {
     refuse(&b, of_b).await;
     let (effective, reason) = pace_of(&bucket).await;
     assert!(is_cut_to(700.0, effective) && reason == "refusals", "{effective} {reason}");
-    // Still calls from before the cut, however late they end.
+    // These calls are from before the cut, though they end late.
     sleep(Duration::from_millis(1100)).await;
     refuse(&b, late).await;
     assert!(is_cut_to(700.0, pace_of(&bucket).await.0));
-    // One from after it.
+    // This call is from after the cut.
     let next = take(&b, 1).await;
     refuse(&b, next).await;
     let effective = pace_of(&bucket).await.0;
@@ -404,14 +404,14 @@ async fn a_cut_rate_is_what_leaks() {
     sleep(Duration::from_millis(1500)).await;
     let calls = take(&b, 100).await.len();
     let seconds = begun.elapsed().as_secs_f64();
-    // A fifth of the rate, and what has grown back of it meanwhile.
+    // A fifth of the rate, and what has grown back since then.
     let most = seconds * 100.0 * (0.2 + seconds / 100.0) + 2.0;
     assert!(calls >= 25 && f64::from(u32::try_from(calls).unwrap()) <= most, "{calls} calls in {seconds} s");
 }
 
 const TIMED_OUT: (Settlement, bool) = (Settlement::Retry { after: Duration::ZERO }, true);
 
-/// Calls that end one after the other; of a hundred this many end badly, by chance.
+/// Calls that end one after the other. `percent` of them end with `bad`, chosen randomly.
 async fn calls_with(redis: &TestRedis, percent: u32, bad: (Settlement, bool), calls: usize) -> (f64, &'static str) {
     let mut chance = fastrand::Rng::with_seed(7);
     let (bucket, [a, b]) = adaptive(redis, fast()).await;

@@ -1,4 +1,4 @@
-//! Pages over what a bucket holds are bounded by bytes: what one script reads, and what it answers.
+//! Pages of a bucket's contents are bounded by bytes: both what one script reads and what it returns.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use dripfeed_tests::buckets::{
 use dripfeed_tests::redis_server::TestRedis;
 
 const BODY: usize = 1 << 20;
-/// More than one script may read, several times.
+/// Several times as many jobs as one script may read.
 const JOBS: usize = 20;
 
 fn of_kind(kind: Kind) -> BucketSettings {
@@ -34,19 +34,19 @@ async fn info(store: &Store, section: &str, name: &str) -> usize {
     line.expect("a figure").parse().expect("a number")
 }
 
-/// What Redis sends while this is done.
+/// The bytes that Redis sends during `done`.
 async fn sent<T>(store: &Store, done: impl Future<Output = T>) -> (T, usize) {
     let before = info(store, "stats", "total_net_output_bytes").await;
     let done = done.await;
     (done, info(store, "stats", "total_net_output_bytes").await - before)
 }
 
-/// All that is read into Lua is separate memory, until it is collected.
+/// The memory of Lua, which contains all that scripts have read until it is collected.
 async fn lua_has_read(store: &Store) -> usize {
     info(store, "memory", "used_memory_lua").await
 }
 
-/// Pages until the end; the jobs in them, each page no longer than `limit`.
+/// Reads all pages of at most `limit` jobs. Returns the jobs and the number of pages.
 async fn all(bucket: &Bucket, state: Option<JobState>, limit: usize) -> (Vec<JobId>, usize) {
     let (mut ids, mut pages, mut after) = (Vec::new(), 0, None);
     loop {
@@ -125,7 +125,7 @@ async fn a_list_is_looked_through_a_bounded_part_in_each_script() {
     assert_eq!(bucket.cancel(ids[1]).await.unwrap(), Cancel::Cancelled);
     assert_eq!(bucket.cancel(ids[0]).await.unwrap(), Cancel::InFlight);
     assert_eq!(bucket.cancel(JobId::new(1, 0)).await.unwrap(), Cancel::Unknown);
-    // Garbage is collected when there is as much again as is in use.
+    // Garbage is collected when it is as large as the memory in use.
     let read = lua_has_read(&store).await.saturating_sub(before);
     assert!(read < 16 * BODY, "{read} bytes in Lua");
 
@@ -221,7 +221,7 @@ async fn an_outcome_page_goes_on_where_thousands_ended_in_one_millisecond() {
     let (store, bucket) = (redis.store().await, open(&redis, of_kind(Kind::Stream)).await);
     let mut ended = redis::pipe();
     for n in 0..2500 {
-        // Half of them as an earlier release has written them: each job is a member.
+        // Half of the outcomes are as in an earlier release, with a member for each job.
         let (record, ids) = match n {
             1250.. => (r#"1700000000000 {"result":"cancelled","attempts":0}"#, format!("{n}-0")),
             _ => ("1700000000000 delivered 200 1", format!("{}-0 {}-0", n, n + 1)),
@@ -263,7 +263,7 @@ async fn what_somebody_else_adds_after_the_purge_of_a_list_began_does_not_keep_i
     });
     let mut added = 0;
     while !purging.is_finished() {
-        // More than one script of a purge takes.
+        // More jobs than one script of a purge removes.
         let mut push = redis::cmd("LPUSH");
         push.arg("dripfeed:{b}:jobs").arg(vec!["later"; 600]);
         store.command::<u64>(&push).await.unwrap();

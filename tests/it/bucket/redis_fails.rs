@@ -1,4 +1,4 @@
-//! What becomes of jobs when Redis fails between two calls of one verb, or its answer is lost.
+//! Jobs when Redis fails between two calls of one operation, or its reply is lost.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ async fn jobs_recovered_before_redis_fails_in_the_same_heartbeat_are_counted() {
     }
     let alive = join(&bucket, "alive").await;
 
-    // Of two calls in one heartbeat the second fails.
+    // The second of two calls in one heartbeat fails.
     proxy.plan("recover", ProxyFault::Hold, 1);
     let second_fails = async {
         proxy.done("recover").await;
@@ -74,7 +74,7 @@ async fn a_throttle_whose_settlement_got_no_answer_lasts_as_long_as_the_upstream
     let wait = Some(Duration::from_mins(10));
     let (settled, begun) = tokio::join!(settle(&replica, taken, Settlement::Throttled { wait }), async {
         proxy.done("settle").await;
-        // While it is sent again.
+        // The repetition of the settlement fails.
         proxy.plan("settle", ProxyFault::Error("LOADING Redis is loading the dataset in memory"), u64::MAX);
         until("the bucket is throttled", async || held_until().await.is_some()).await;
         let begun = held_until().await;

@@ -1,5 +1,5 @@
-//! Replays of many dead letters: each letter once, as there is room. What dies after their beginning stays, also where
-//! many are deleted.
+//! Replays of many dead letters. Each letter is replayed once, when there is room. Letters of jobs that die after the
+//! beginning stay, also during a bulk deletion.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ fn seldom() -> Option<Rate> {
     Some("1/h".parse().expect("a rate"))
 }
 
-/// Jobs of this caller die, one after the other.
+/// Submits and buries jobs of this caller, one after the other.
 async fn die(bucket: &Bucket, jobs: usize, caller: &str) -> BTreeSet<JobId> {
     let replica = join(bucket, "undertaker").await;
     let mut died = BTreeSet::new();
@@ -204,7 +204,7 @@ async fn replays_are_bounded_in_number_and_the_oldest_that_ended_are_forgotten()
     assert!(kept.contains(&latest) && !kept.contains(&running[3]), "{kept:?}");
 }
 
-/// As if the clock of Redis was set back: ids of letters never go back.
+/// As after the Redis clock was set back: ids of letters never go back.
 #[tokio::test]
 async fn letters_that_died_by_a_clock_that_was_ahead_are_replayed() {
     let redis = TestRedis::start().await;
@@ -229,7 +229,7 @@ async fn letters_of_jobs_that_die_during_a_deletion_stay() {
     for kind in [Kind::Stream, Kind::List] {
         let bucket = open(&redis, settings(kind, 1000)).await;
         let deleting = Bucket::new(Store::connect(&behind).await.unwrap(), settings(kind, 1000));
-        // More than one script looks at.
+        // More letters than one script reads.
         die(&bucket, 250, "shop").await;
         proxy.plan("forget", ProxyFault::Hold, 1);
         let deletion = async { deleting.delete_dead_many(&NO_FILTER).await.unwrap() };
@@ -244,7 +244,7 @@ async fn letters_of_jobs_that_die_during_a_deletion_stay() {
     }
 }
 
-/// Both have the same buckets, as two intakes have.
+/// Two processes have the same bucket, as two intakes.
 #[tokio::test]
 async fn several_who_want_to_carry_it_out_replay_each_letter_once() {
     let redis = TestRedis::start().await;
@@ -285,7 +285,7 @@ async fn die_of(bucket: &Bucket, body: String) -> JobId {
     id
 }
 
-/// Jobs that wait die.
+/// Takes and buries waiting jobs.
 async fn taken_die(bucket: &Bucket, jobs: usize) {
     let replica = join(bucket, "undertaker").await;
     for _ in 0..jobs {

@@ -33,7 +33,7 @@ async fn since_when_a_replica_is_a_member_and_its_latest_heartbeat_are_shown() {
         assert!(joined.heartbeat_age.is_some_and(|age| age < Duration::from_secs(10)), "{joined:?}");
         assert!(!joined.is_silent, "{joined:?}");
 
-        // As if the last one was long ago.
+        // As if the last heartbeat was long ago.
         let mut set = redis::cmd("HSET");
         set.arg(format!("dripfeed:{{{name}}}:members")).arg("a").arg("1000 2000 5000");
         redis.store().await.command::<u64>(&set).await.expect("Redis answers");
@@ -42,7 +42,7 @@ async fn since_when_a_replica_is_a_member_and_its_latest_heartbeat_are_shown() {
         assert!(silent.heartbeat_age.is_some_and(|age| age > Duration::from_secs(1_000_000)), "{silent:?}");
         assert!(silent.is_silent, "{silent:?}");
         assert_eq!(bucket.census().await.expect("Redis answers").alive(), 1);
-        // One that went on standby shows itself seldom, and was a member before.
+        // A process on standby reports seldom, and was a member before.
         let now = Timestamp::now().as_millisecond();
         let _: u64 = redis.ask(&format!("HSET dripfeed:{{{name}}}:standby a {now}")).await;
         let resting = replica(&bucket, "a").await;
@@ -55,7 +55,7 @@ async fn since_when_a_replica_is_a_member_and_its_latest_heartbeat_are_shown() {
         assert!(beating.heartbeat_age.is_some_and(|age| age < Duration::from_secs(10)), "{beating:?}");
         assert!(!beating.is_silent, "{beating:?}");
 
-        // An earlier version notes nothing.
+        // A member of an earlier version has no entry.
         let mut forget = redis::cmd("HDEL");
         forget.arg(format!("dripfeed:{{{name}}}:members")).arg("b");
         redis.store().await.command::<u64>(&forget).await.expect("Redis answers");

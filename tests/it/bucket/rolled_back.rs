@@ -1,4 +1,4 @@
-//! Over a Redis that comes back without its latest writes.
+//! Redis comes back without its latest writes.
 
 use dripfeed_bucket::{Bucket, BucketSettings, Kind, TimeWindow};
 use dripfeed_job::Submission;
@@ -7,12 +7,12 @@ use dripfeed_tests::buckets::{self, DELIVERED, job, join, settle, submit, take, 
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::until;
 
-/// Without an append-only file: it comes back as it was saved.
+/// A Redis without an append-only file, which comes back with its last snapshot.
 async fn with_snapshots() -> TestRedis {
     TestRedis::with(ServerOptions { append_only: false, ..ServerOptions::default() }).await
 }
 
-/// The replica has asked for nothing while Redis was away, so it was answered no error that shows it.
+/// The replica has sent nothing while Redis was away, so no error shows it the loss.
 #[tokio::test]
 async fn a_job_whose_settlement_redis_has_lost_is_handed_out_again() {
     for kind in [Kind::Stream, Kind::List] {
@@ -41,7 +41,7 @@ async fn a_job_whose_settlement_redis_has_lost_is_handed_out_again() {
     }
 }
 
-/// Of a job that Redis has lost while it was called, and of one that it has kept.
+/// Redis has lost one job during its call, and kept another one.
 #[tokio::test]
 async fn what_redis_has_lost_takes_no_room_from_what_is_there() {
     for kind in [Kind::Stream, Kind::List] {

@@ -10,14 +10,14 @@ use dripfeed_tests::buckets::{
 use dripfeed_tests::redis_server::TestRedis;
 use serde_json::json;
 
-/// The second of two submissions by one caller.
+/// Why the second of two submissions by one caller is refused.
 async fn second_is_refused(bucket: &Bucket) -> RefusalReason {
     let submission = |body: &str| Submission { caller: Some("shop".to_owned()), ..job(body) };
     submit(bucket, submission("1")).await;
     refused(bucket.admit(submission("2")).await).reason
 }
 
-/// How many of three jobs are handed out at once.
+/// How many of three jobs a take returns at once.
 async fn taken_at_once(bucket: &Bucket, replica: &Replica) -> usize {
     for n in 0..3 {
         submit(bucket, job(n.to_string())).await;
@@ -27,7 +27,7 @@ async fn taken_at_once(bucket: &Bucket, replica: &Replica) -> usize {
     taken
 }
 
-/// Whose jobs are handed out at once, of those of these callers.
+/// Submits a job of each of these callers. Returns the callers whose jobs are taken at once.
 async fn taken_of(bucket: &Bucket, replica: &Replica, callers: &[&str], most: usize) -> Vec<String> {
     for caller in callers {
         submit(bucket, Submission { caller: Some((*caller).to_owned()), ..job("x") }).await;
@@ -36,7 +36,7 @@ async fn taken_of(bucket: &Bucket, replica: &Replica, callers: &[&str], most: us
     callers.collect()
 }
 
-/// Changes it, and looks at what another process does then.
+/// Changes the setting, and checks how another process behaves then.
 async fn is_enforced(redis: &TestRedis, setting: &RunTimeSetting) {
     let name = setting.name;
     let mut configured = buckets::settings(&name.replace('.', "-"));
@@ -161,7 +161,7 @@ async fn a_configured_limit_is_lifted_until_it_is_restored() {
     };
     operator.apply_overrides(&all(json!(NO_LIMIT))).await.expect("Redis answers");
     assert_eq!(taken_at_once(&other, &replica).await, 3);
-    // One that starts later reads the change from Redis.
+    // A process that starts later reads the change from Redis.
     let late = open(&redis, configured.clone()).await.census().await.expect("Redis answers");
     assert_eq!((late.overrides, late.settings.leak.rate, late.max_share), (all(json!(NO_LIMIT)), None, None));
     operator.apply_overrides(&all(json!(null))).await.expect("Redis answers");

@@ -1,4 +1,5 @@
-//! What a scaler is answered: enough processors for what can be called, and no more than the rate can use.
+//! The number of slots for a scaler: enough processors for the jobs that can be called, and no more than the rate
+//! needs.
 
 use std::time::Duration;
 
@@ -45,7 +46,7 @@ async fn a_delayed_job_counts_when_it_is_due_soon() {
     let bucket = open(&redis, buckets::settings("b")).await;
     let replica = join(&bucket, "a").await;
     submit(&bucket, Submission { start: Start::After(Duration::from_mins(10)), ..job("x") }).await;
-    // It is parked by who looks at it first.
+    // The first take parks the delayed job.
     assert!(buckets::takes_nothing(&replica).await);
     assert_eq!(calls(&bucket).await, 0);
     redis.set_clock(&clock, 9 * 60 + 45).await;
@@ -60,7 +61,7 @@ async fn a_rate_asks_for_no_more_calls_than_it_can_start() {
     settings.leak.burst = 5;
     let bucket = open(&redis, settings).await;
     submit_many(&bucket, 90).await;
-    // As long as no call was measured, one is taken to last a second: 20 of them, and a fifth more.
+    // Before any call was measured, one is assumed to last a second: 20 calls, and a fifth more.
     assert_eq!(calls(&bucket).await, 24);
     let mut saw = CallStats::default();
     (0..50).for_each(|_| saw.answered(Some(200), Duration::from_millis(250)));
@@ -142,7 +143,7 @@ async fn a_rate_of_each_caller_asks_for_no_more_calls_than_it_can_start() {
         }
     }
     bucket.apply_overrides(&changed("fair.rate", "10/s")).await.expect("Redis answers");
-    // As long as no call was measured, one is taken to last a second.
+    // Before any call was measured, one is assumed to last a second.
     assert_eq!(calls(&bucket).await, 2 * 12);
     let replica = join(&bucket, "r").await;
     assert_eq!(take(&replica, 2).await.len(), 2);
@@ -155,7 +156,7 @@ async fn a_rate_of_each_caller_asks_for_no_more_calls_than_it_can_start() {
     (0..50).for_each(|_| saw.answered(Some(200), Duration::from_millis(45)));
     bucket.sample_history(&CallStats::default()).await.expect("Redis answers");
     bucket.sample_history(&saw).await.expect("Redis answers");
-    // Each may have one in flight, and a token for the next one.
+    // Each caller may have a call in flight, and a token for the next one.
     let measured = calls(&bucket).await;
     assert!((2..=4).contains(&measured), "{measured}");
 }
@@ -176,7 +177,7 @@ async fn jobs_that_wait_for_what_their_own_callers_may_ask_for_no_slot() {
     assert_eq!(calls(&bucket).await, 50);
     bucket.apply_overrides(&changed("fair.flows", flows)).await.expect("Redis answers");
     assert_eq!(calls(&bucket).await, 2 + 3 + 4 + 10);
-    // What is in flight has a slot, and nothing else of those four can use one.
+    // Each job in flight has a slot. No other job of those four callers can use one.
     let replica = join(&bucket, "a").await;
     assert_eq!(take(&replica, 19).await.len(), 19);
     assert_eq!(calls(&bucket).await, 19);

@@ -89,7 +89,7 @@ async fn of_processes_that_serve_the_same_buckets_one_sweeps() {
     }
     assert!(of_b.contains(&Sweep::ForItself) && of_b.contains(&Sweep::Skipped), "{of_b:?}");
     assert!(!of_b.contains(&Sweep::ForAll), "{of_b:?}");
-    // The one that swept is gone.
+    // The process that swept before is gone.
     let b = tokio::sync::Mutex::new(b);
     until("another sweeps", async || sweep(&mut *b.lock().await, &served).await == Sweep::ForAll).await;
 }
@@ -100,7 +100,7 @@ async fn a_turn_to_sweep_ends_though_the_clock_of_redis_is_set_back() {
     let served = [buckets::open(&redis, settings("b", Kind::Stream)).await];
     assert_eq!(Sweeper::new(Consumer::new("dead")).next_sweep(&served).await, Sweep::ForAll);
     let sweeper: Vec<String> = redis.ask("KEYS *sweeper*").await;
-    // As that clock shows it then.
+    // As after the clock was set back: the sweeper's lease ends only in an hour.
     redis.ask::<u64>(&format!("PEXPIRE {} 3600000", sweeper[0])).await;
     assert_eq!(Sweeper::new(Consumer::new("alive")).next_sweep(&served).await, Sweep::ForAll);
 }
@@ -110,7 +110,7 @@ async fn what_a_sweep_finds_is_announced() {
     let redis = TestRedis::start().await;
     let bucket = buckets::open(&redis, settings("b", Kind::Stream)).await;
     let mut announcements = bucket.stand_by(Consumer::new("a")).announcements();
-    // Also until the channel is subscribed to.
+    // Announces jobs repeatedly, as the channel may not be subscribed to yet.
     let again_and_again = async {
         loop {
             announce_jobs([&bucket].into_iter()).await;
@@ -149,7 +149,7 @@ async fn one_that_looks_seldom_is_known_for_longer() {
     let [seldom, often] = ["seldom", "often"].map(|name| bucket.stand_by(Consumer::new(name)));
     seldom.look(many).await.unwrap();
     often.look(few).await.unwrap();
-    // Ten minutes ago.
+    // As if the process had reported ten minutes ago.
     let noted: String = store.command(&redis::Cmd::hget("dripfeed:{b}:standby", "seldom")).await.unwrap();
     let (at, lasts) = noted.split_once(' ').expect("how long it is known");
     let ago = format!("{} {lasts}", at.parse::<u64>().unwrap() - 600_000);
@@ -174,7 +174,7 @@ async fn what_a_pace_regains_on_standby_is_there_at_once() {
     settle(&replica, take_one(&replica).await, DELIVERED).await;
     let standby = replica.stand_by().await.unwrap();
     submit(&bucket, buckets::job("2")).await;
-    // Time that passes is what this is about; more of it changes nothing.
+    // The test needs time to pass. More of it doesn't change the result.
     tokio::time::sleep(Duration::from_millis(1100)).await;
     let replica = standby.join(again(), LEASE).await.unwrap();
     assert_eq!(take(&replica, 10).await.len(), 1);

@@ -1,5 +1,5 @@
-//! What one take may cost: the bytes that it hands out and the jobs that it puts aside are bounded, and so is a take
-//! again whose answer was lost. And what is recorded of jobs that a take finds past their deadline.
+//! The cost of one take: the bytes that it returns and the jobs that it puts aside are bounded, also if a take is
+//! repeated after a lost reply. And the records of jobs that a take finds past their deadline.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
 use dripfeed_tests::redis_server::{TestRedis, patient};
 
 const KINDS: [Kind; 2] = [Kind::Stream, Kind::List];
-/// So long, that a job is taken before its deadline on a machine that is busy with other things.
+/// Long enough to take a job before its deadline on a busy machine.
 const LIFETIME: Duration = Duration::from_secs(3);
 
-/// Where all wait in one line.
+/// A bucket without turns, in which all jobs wait in one line.
 async fn open_in_line(redis: &TestRedis) -> Bucket {
     let bucket = open(redis, Kind::Stream).await;
     bucket.apply_overrides(&buckets::changed("fair.by", "off")).await.expect("Redis answers");
@@ -27,7 +27,7 @@ async fn open(redis: &TestRedis, kind: Kind) -> Bucket {
     buckets::open(redis, settings).await
 }
 
-/// As a replica sees it.
+/// The bytes of all bodies.
 fn bytes(jobs: &[ClaimedJob]) -> usize {
     jobs.iter().map(|taken| taken.job.as_ref().unwrap().body.len()).sum()
 }
@@ -50,7 +50,7 @@ async fn a_take_hands_out_no_more_bytes_than_a_script_may_read() {
             jobs = take(&replica, 128).await;
             assert!(bytes(&jobs) <= BATCH_BYTES && jobs.len() >= 2, "{kind:?}: {} bytes", bytes(&jobs));
         }
-        // Once returned, they are due at once: the same holds for parked ones.
+        // Requeued jobs are parked, and due at once. The bound holds for them, too.
         for taken in jobs {
             settle(&replica, taken, Settlement::Requeue).await;
         }
@@ -64,7 +64,7 @@ async fn each_job_of_a_take_is_as_it_was_sent_whatever_others_have_in_common_wit
     let bucket = open_in_line(&redis).await;
     let replica = join(&bucket, "a").await;
     let text = |text: &str| Some(text.to_owned());
-    // All alike, or with another content type, another caller, or none; and one that isn't plain.
+    // Equal jobs, jobs with another content type, another caller or none, and one that isn't plain.
     let plain = |content_type, caller| Submission { content_type, caller, ..job("x") };
     let alike = plain(text("a/b"), text("ann"));
     let takes = [
@@ -110,7 +110,7 @@ async fn failed_jobs_are_put_back_together_and_what_was_deleted_by_hand_is_not()
             settle(&replica, taken, if n == 3 { Settlement::Requeue } else { retry })
         });
         futures::future::join_all(settled).await;
-        // The first one may go ahead of the others.
+        // The first job may be written before the others.
         assert!(redis.calls("zadd").await - before <= 2);
         let census = bucket.census().await.expect("Redis answers");
         let there = 5 - u64::from(failures);
@@ -149,7 +149,7 @@ async fn small_jobs_are_read_together_and_large_ones_alone() {
         settle(&replica, taken, DELIVERED).await;
     }
 
-    // The bucket is empty again: what was large before doesn't matter.
+    // The bucket is empty again, so earlier large jobs don't count.
     submit(&bucket, job("x".repeat(BATCH_BYTES))).await;
     submit_many(10).await;
     let (_, taken) = reads(1).await;
@@ -163,7 +163,7 @@ async fn small_jobs_are_read_together_and_large_ones_alone() {
     let (calls, _) = reads(10).await;
     assert_eq!(calls, 1);
 
-    // Of what somebody else has added nobody knows the size.
+    // The size of a job that somebody has added by hand is unknown.
     submit_many(5).await;
     redis.ask::<String>("XADD dripfeed:{b}:jobs * body foreign").await;
     let (calls, _) = reads(6).await;
@@ -212,7 +212,7 @@ async fn what_somebody_else_added_and_cannot_be_handed_out_in_time_does_not_stop
         command.arg(&add[1..]).arg("x".repeat(8 * LARGEST_BODY + 1));
         redis.store().await.command::<redis::Value>(&command).await.unwrap();
         submit(&bucket, job("small")).await;
-        // Reading it was enough for one take.
+        // One take reads no more than this job.
         assert!(matches!(replica.take(10).await.unwrap(), Take::Idle(_)));
         assert_eq!(replica.expired(), 0);
         let ended = bucket.outcomes(TimeWindow::default(), None, None, 10).await.unwrap().items;
@@ -280,7 +280,7 @@ async fn after_a_lost_answer_less_is_asked_for() {
             replica.take(8).await.unwrap_err();
             store.connected().await;
         }
-        // 8, 4, and now 2; then more again.
+        // The number has decreased from 8 to 4 and now 2. Then it increases again.
         for taken in [2, 4, 8] {
             assert_eq!(take(&replica, 8).await.len(), taken, "{kind:?}");
         }
@@ -302,7 +302,7 @@ async fn after_a_lost_answer_what_is_held_is_looked_through_a_bounded_part_in_ea
             submit(&bucket, job("x".repeat(BATCH_BYTES))).await;
             known.push(take_one(&replica).await);
         }
-        // The oldest is looked at last, so there is another behind those that are known.
+        // The oldest job is read last, so an unknown one comes after the known ones.
         settle(&replica, known.remove(0), Settlement::Requeue).await;
         known.insert(0, take_one(&replica).await);
         let lost = submit(&bucket, job("lost")).await.id;
@@ -314,11 +314,11 @@ async fn after_a_lost_answer_what_is_held_is_looked_through_a_bounded_part_in_ea
             redis.calls("evalsha").await - before
         };
         lose_one().await;
-        // Before it took again, it looked for what it holds without knowing it.
+        // Before the next take the replica searched for claimed jobs that it doesn't know.
         let scripts = lose_one().await;
         assert_eq!(scripts > KNOWN as u64, kind == Kind::List, "{scripts}");
 
-        // What ends meanwhile moves the others, and none of them is passed over.
+        // Jobs that end meanwhile move the others, but none of these is skipped.
         let again = async { take_one(&replica).await };
         let ending = async {
             for taken in known.drain(..) {
@@ -441,7 +441,7 @@ async fn what_was_never_called_expires_as_never_started() {
 
 const TRACEPARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-/// Also where others wait before it, so that it is claimed later than it is due.
+/// Also if other jobs wait before it, so that it is claimed later than it is due.
 #[tokio::test]
 async fn of_a_traced_job_a_take_answers_when_it_became_due() {
     for others in [0, 3] {
@@ -463,14 +463,14 @@ async fn of_a_traced_job_a_take_answers_when_it_became_due() {
                 _ => {}
             }
         };
-        // Redis reads its clock again for the time that a pending entry is idle.
+        // Redis reads its clock again for the idle time of a pending entry.
         let known_ms = taken.claim.due_ms().expect("it was parked");
         assert_eq!(taken.claim.failures(), 1, "beside {others}");
         assert!((due_ms - SCRIPT_MS..=due_ms).contains(&known_ms), "beside {others}: {known_ms}, not {due_ms}");
     }
 }
 
-/// A script may take that long on a busy machine.
+/// How long a script in Redis may take on a busy machine, in ms.
 const SCRIPT_MS: u64 = 1000;
 
 fn of(body: &str, caller: &str) -> Submission {

@@ -1,8 +1,8 @@
-//! The property test of turns and own paces: random histories over a real Redis, and a model in plain Rust that sees
-//! what is handed out, and judges it.
+//! The property test of turns and of callers' own paces: random histories with a real Redis, and a model in plain Rust
+//! that checks which jobs are taken.
 //!
-//! The model doesn't foresee whose job comes next: it knows whose jobs wait and are in flight, what is set and since
-//! when. `PROPTEST_CASES` sets the number of histories.
+//! The model doesn't predict whose job comes next. It knows whose jobs wait and are in flight, and which settings hold
+//! since when. `PROPTEST_CASES` sets the number of histories.
 
 mod history;
 mod ledger;
@@ -33,7 +33,7 @@ fn no_history_breaks_turns_or_an_own_pace_or_loses_a_job() {
     let options = ServerOptions { environment: clock.environment(), ..ServerOptions::default() };
     let redis = runtime.block_on(TestRedis::with(options));
 
-    // What a planted bug fails at is no regression.
+    // A failure caused by a planted bug isn't stored as a regression.
     let file = if std::env::var_os("DRIPFEED_PLANT").is_some() { None } else { Some(REGRESSIONS) };
     let config = ProptestConfig {
         failure_persistence: file.map(|file| Box::new(FileFailurePersistence::Direct(file)) as Box<_>),

@@ -1,5 +1,5 @@
-//! Somebody has written another type under a key of a bucket (`SET`): each verb says which key it is, no job is lost or
-//! added twice, and once the key is gone all goes on.
+//! Somebody has overwritten a key of a bucket with another type (`SET`). The error of each operation contains the key,
+//! no job is lost or added twice, and after the key is deleted everything works again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::until;
 use serde_json::json;
 
-/// But for that of the jobs.
+/// The keys of both kinds, except the one of the jobs.
 const OF_BOTH: [&str; 25] = [
     "audit",
     "batches",
@@ -46,11 +46,11 @@ const OF_A_STREAM: [&str; 8] =
     ["attempts", "attempts:failed", "dead:waiting", "flow-state", "flows", "parked", "ranges", "throttled"];
 const OF_A_LIST: [&str; 1] = ["takers"];
 
-/// One bucket, of which one key is broken.
+/// A bucket with one broken key.
 struct Broken {
     bucket: Bucket,
     store: Store,
-    /// Without the name of the key.
+    /// The prefix of the bucket's keys.
     prefix: String,
     key: String,
 }
@@ -102,7 +102,7 @@ impl Broken {
         assert!(is_named || error.contains("dripfeed doctor"), "{verb} with {full}: {error}");
     }
 
-    /// What was accepted and refused of a job that is submitted meanwhile.
+    /// Submits jobs, and checks that each is either accepted and kept, or refused without a trace.
     async fn submits_all_or_nothing(&self) {
         let before = self.accounted().await.len();
         let submitted = self.bucket.admit_many(vec![buckets::job("y"), by("bob", "late")]).await;
@@ -138,7 +138,7 @@ async fn breaks(redis: &TestRedis, kind: Kind, number: usize, key: &str) {
         accepted.push(submit(&bucket, by("alice", &n.to_string())).await.id);
     }
     let taken = take(&replica, 3).await;
-    // It expires before it is called: by a take, or where nobody takes it.
+    // The job expires before it is called, whether it is taken or not.
     let brief = Submission { expires_in: Some(Duration::from_millis(1)), ..by("alice", "brief") };
     accepted.insert(5, submit(&bucket, brief).await.id);
     let asked: BTreeSet<String> = accepted.iter().map(ToString::to_string).collect();
@@ -156,7 +156,7 @@ async fn breaks(redis: &TestRedis, kind: Kind, number: usize, key: &str) {
     let settled: Vec<_> = settled.collect();
     let scripts = async || redis.calls("evalsha").await;
     let begun = scripts().await;
-    // Refused three times together, and then each alone.
+    // The settlements fail three times as a batch, and then each alone.
     until("they are tried", async || {
         settled.iter().all(|settled| settled.is_finished()) || scripts().await > begun + 15
     })
@@ -194,7 +194,7 @@ async fn breaks(redis: &TestRedis, kind: Kind, number: usize, key: &str) {
     assert_eq!(bucket.jobs(&JobFilter::default(), None, 100).await.unwrap().items.len(), 0, "{}", broken.key);
 }
 
-/// All that are wrong are reported.
+/// Breaks each key in turn, and fails with all keys that broke a check.
 async fn breaks_each(kind: Kind, keys: impl Iterator<Item = &'static str>) {
     let redis = Arc::new(TestRedis::start().await);
     let mut wrong = Vec::new();
@@ -244,8 +244,8 @@ async fn a_count_that_is_no_number_begins_again_and_no_job_is_lost() {
     }
 }
 
-/// With a count that is no number all goes on: jobs come, are called and end, replicas come and go, and the doctor
-/// counts again.
+/// With a count that isn't a number everything still works: jobs are added, called and ended, replicas join and leave,
+/// and the doctor counts again.
 async fn goes_on_without(redis: &TestRedis, kind: Kind, name: &str, key: &str, field: &str) {
     let limits = BucketSettings { capacity: 4, max_share: Some("100%".parse().unwrap()), ..settings(kind, name) };
     let bucket = buckets::open(redis, limits).await;

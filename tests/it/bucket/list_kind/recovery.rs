@@ -63,8 +63,7 @@ async fn what_was_taken_without_an_answer_is_requeued() {
     let replica = join(&bucket, "a").await;
     submit_all(&bucket, &["1", "2", "3"]).await;
     let held = take_one(&replica).await;
-    // A Redis that stands still carries out what it was asked when it goes on, also for a caller that has given up
-    // waiting.
+    // A suspended Redis executes pending commands when it resumes, also those of a client that has stopped waiting.
     redis.server.pause().unwrap();
     assert!(replica.take(2).await.is_err());
     redis.server.resume().unwrap();
@@ -116,7 +115,7 @@ async fn an_orderly_end_clears_the_count_of_deliveries() {
     }
 }
 
-/// More than one script may read.
+/// The jobs are more than one script may read.
 #[tokio::test]
 async fn large_jobs_of_a_dead_replica_and_of_one_that_leaves_are_back() {
     let redis = TestRedis::start().await;

@@ -12,7 +12,7 @@ use proptest_state_machine::ReferenceStateMachine;
 use super::model::{Model, Setup};
 use super::step::{End, Entry, JobNumber, Offer, ReplicaNumber, Step};
 
-/// A take looks at no more entries than this, so the bucket never holds more.
+/// A take reads no more entries than this, so the bucket never has more.
 const MOST_JOBS: u64 = 14;
 const MOST_ADMITTED: u64 = 9;
 
@@ -93,7 +93,7 @@ impl ReferenceStateMachine for Histories {
         model
     }
 
-    /// Holds for every step as it was generated; kept while a failing history is made shorter.
+    /// True for each generated step. Checked again when a failing history is shortened.
     fn preconditions(model: &Model, step: &Step) -> bool {
         match step {
             Step::Admit(offers) => !offers.iter().any(|offer| offer.ephemeral) || model.waiting().is_empty(),
@@ -117,7 +117,7 @@ fn last_job(model: &Model) -> Option<JobNumber> {
 }
 
 fn replica(model: &Model) -> impl Strategy<Value = ReplicaNumber> + use<> {
-    // The latest ones are the likeliest to be alive.
+    // The latest replicas are most likely alive.
     let joined = model.joined;
     prop_oneof![3 => joined.saturating_sub(3)..joined, 1 => 0..joined]
 }

@@ -1,10 +1,10 @@
-//! The bucket in plain Rust: what the design says, without Redis.
+//! The model: the bucket as designed, in plain Rust without Redis.
 
-/// What comes in: room, shares, and entries that somebody added by hand.
+/// Admissions: room, shares, and entries that somebody added by hand.
 mod admission;
-/// Replicas: what they take, how they settle it, and what becomes of it when they go.
+/// Replicas: which jobs they take, how they settle them, and what happens to these when the replicas leave or die.
 mod delivery;
-/// What operators do, and time.
+/// Operators' commands, and time.
 mod operation;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,14 +15,14 @@ use dripfeed_job::{Ending, JobState};
 use super::picture::{Picture, Seen, consumer};
 use super::step::{JobNumber, ReplicaNumber, Step, StepResult};
 
-/// What a bucket is made with, different in each history.
+/// The settings of a bucket, different in each history.
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub capacity: u64,
     pub capacity_bytes: u64,
-    /// For one caller, in percent. None: all of the room.
+    /// The share of one caller, in percent. `None`: all of the room.
     pub max_share: Option<u64>,
-    /// The calls that may be made before anything is paid back, which takes a year for each. None: no rate.
+    /// How many calls may be made. Each token is refilled only after a year. `None`: no rate.
     pub burst: Option<u64>,
     pub deliveries: u32,
     pub most_dead: usize,
@@ -31,7 +31,7 @@ pub struct Setup {
 #[derive(Clone, Debug)]
 pub struct Model {
     pub setup: Setup,
-    /// What the last step answered.
+    /// The result of the last step.
     pub answer: StepResult,
     now: usize,
     capacity: u64,
@@ -40,18 +40,18 @@ pub struct Model {
     burst: Option<u64>,
     max_in_flight: Option<u64>,
     pub paused: bool,
-    /// Hours until an upstream's wish to wait is over.
+    /// For how many hours an upstream still throttles the bucket.
     hold: u32,
-    /// Calls that the pace counts as made. None: its state doesn't exist.
+    /// Calls that the pace counts as made. `None`: the pace has no state.
     spent: Option<u64>,
-    /// Jobs that ever were in the stream.
+    /// How many jobs were ever in the stream.
     pub numbered: usize,
     pub jobs: BTreeMap<JobNumber, Job>,
-    /// Each caller has a namespace.
+    /// Idempotency keys. Each caller has a namespace.
     once: BTreeMap<(Option<char>, u8), (JobNumber, char, usize)>,
     pub joined: usize,
     members: BTreeSet<ReplicaNumber>,
-    /// What processes believe to hold, also those that were declared dead: job and failures when it was taken.
+    /// The jobs that processes, also dead ones, believe they have claimed, with the failures of each when it was taken.
     pub claims: BTreeMap<ReplicaNumber, BTreeMap<JobNumber, u32>>,
     outcomes: BTreeMap<JobNumber, (Ending, u32)>,
     pub letters: Vec<(JobNumber, Job)>,
@@ -67,7 +67,7 @@ pub struct Job {
     bytes: u64,
     caller: Option<char>,
     readable: bool,
-    /// When it was admitted, if it is not to be called before an hour has passed since.
+    /// When the job was admitted, if it must not be called within an hour after that.
     delayed: Option<usize>,
     ephemeral: bool,
     place: Place,
@@ -82,7 +82,7 @@ enum Place {
     Parked(Due),
 }
 
-/// Hours from now, then the step it counts from.
+/// A due time: hours from now, then the step from which it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Due {
     hours: i32,

@@ -1,4 +1,4 @@
-//! Everything that can be seen of a bucket at one moment: the model's and the real one's must be equal.
+//! The visible state of a bucket at one moment. Those of the model and of the real bucket must be equal.
 
 use std::collections::BTreeMap;
 
@@ -22,9 +22,9 @@ pub struct Picture {
     pub paused: bool,
     pub accepted: u64,
     pub recovered: u64,
-    /// As in `RefusalReason::ALL`.
+    /// Refusals by reason, in the order of `RefusalReason::ALL`.
     pub refused: Vec<u64>,
-    /// As in `Ending::ALL`.
+    /// Ended jobs by ending, in the order of `Ending::ALL`.
     pub ended: Vec<u64>,
     pub replicas: BTreeMap<String, u64>,
     pub jobs: BTreeMap<JobNumber, Seen>,

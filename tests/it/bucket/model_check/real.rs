@@ -1,4 +1,4 @@
-//! The real bucket, driven by the same steps.
+//! The real bucket, which executes the same steps as the model.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
@@ -20,7 +20,7 @@ use super::picture::{Picture, Seen, consumer};
 use super::step::{End, Entry, Handed, JobNumber, Offer, ReplicaNumber, Step, StepResult, Verdict};
 
 const HOUR: Duration = Duration::from_hours(1);
-/// So seldom that no call is ever paid back.
+/// A rate so low that no token is refilled in a history.
 const SELDOM: &str = "1/8784h";
 
 /// One Redis for all histories; each has its own bucket.
@@ -39,7 +39,7 @@ fn server() -> &'static Server {
 
 pub struct Real {
     bucket: Bucket,
-    /// By their numbers.
+    /// The ids of the jobs, by number.
     jobs: Vec<JobId>,
     numbers: HashMap<JobId, JobNumber>,
     replicas: Vec<Replica>,
@@ -71,7 +71,7 @@ impl StateMachineTest for Real {
         });
     }
 
-    /// Whatever happened, everything that is left can still be brought to its end.
+    /// Checks that all jobs that are left can still end.
     fn teardown(mut real: Self, _: Model) {
         server().runtime.block_on(async {
             real.finish().await;
@@ -90,7 +90,7 @@ impl Real {
         settings.capacity = setup.capacity;
         settings.capacity_bytes = setup.capacity_bytes;
         settings.max_share = setup.max_share.map(percent).map(MaxShare::Part);
-        // The model has one line; histories with turns are among their promises.
+        // In the model all jobs wait in one line. Histories with turns are in the tests of promises.
         settings.fair.by = FairBy::Off;
         settings.deliveries = setup.deliveries;
         settings.keep.most_dead = setup.most_dead as u64;
@@ -144,7 +144,7 @@ impl Real {
         answered.expect("Redis answers")
     }
 
-    /// The number of a job that may be new.
+    /// The number of a job. A new job gets the next one.
     fn number(&mut self, id: JobId) -> JobNumber {
         *self.numbers.entry(id).or_insert_with(|| {
             self.jobs.push(id);
@@ -161,7 +161,7 @@ impl Real {
         )
     }
 
-    /// `delayed`: by longer than it may live.
+    /// `delayed`: whether the job is delayed for longer than it may live.
     fn verdict(&mut self, admission: Admission, delayed: bool) -> Verdict {
         match admission {
             Admission::Admitted(Admitted { id, level, repeated: true, .. }) => {
@@ -195,7 +195,7 @@ impl Real {
 
     async fn join(&mut self, life: Life) -> Result<StepResult, BucketError> {
         let consumer = Consumer::new(consumer(self.replicas.len()));
-        // Nobody stands still for so long.
+        // The lease is longer than any replica is suspended.
         self.replicas.push(self.bucket.join(consumer, HOUR, life).await?);
         Ok(StepResult::Done)
     }
@@ -249,9 +249,9 @@ impl Real {
         self.bucket.apply_overrides(&changes).await.map(|_| StepResult::Done)
     }
 
-    /// Jobs that died together time and again are due one after the other, within seconds of the wall clock: that is
-    /// tested elsewhere. Here all that died in this step, which began then, are due when the first of them is, and no
-    /// take keeps them apart.
+    /// Jobs that died together repeatedly are due one after the other, within seconds of the wall clock. Other tests
+    /// check that. Here all jobs that died in this step, which began at `begun_ms`, are due with the first of them, and
+    /// no take keeps them apart.
     async fn suspects_are_due(&self, begun_ms: u128) {
         let script = "local died = redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1] + 60000, 'BYSCORE')
                       local first = died[1] and redis.call('ZSCORE', KEYS[1], died[1])
@@ -262,7 +262,7 @@ impl Real {
         server().store.command::<()>(&eval).await.expect("Redis answers");
     }
 
-    /// Everything that has a time is put an hour closer.
+    /// Makes all times an hour earlier.
     async fn an_hour_passes(&self) -> StepResult {
         let script = "for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
                           redis.call('ZINCRBY', KEYS[1], -3600000, id)
@@ -330,7 +330,7 @@ impl Real {
         }
     }
 
-    /// Lets everything leak: time passes until nothing is left.
+    /// Lets time pass until all jobs have left the bucket.
     async fn finish(&mut self) {
         let fast = changed("leak.rate", "1000000/s").and(changed("leak.burst", 1000));
         self.change(fast.and(changed("leak.max_in_flight", 1000))).await.expect("Redis answers");
@@ -340,8 +340,8 @@ impl Real {
         }
         let last = self.replicas.len();
         self.join(Life::Again).await.expect("Redis answers");
-        // A few rounds are enough: what waits for an hour is due in the next one, and for a token in the one after a
-        // moment.
+        // A few rounds are enough: a job that waits for an hour is due in the next round, and one that waits for a
+        // token a moment later.
         for _ in 0..1000 {
             if self.length_of_the_stream().await == 0 {
                 return;
@@ -386,7 +386,7 @@ fn settlement(end: End) -> Settlement {
     }
 }
 
-/// Its clock is this machine's, so what expires a millisecond after its admission has expired at the next step.
+/// Redis uses the clock of this machine, so a job that lives for 1 ms has expired at the next step.
 fn next_millisecond() {
     let begun = now_ms();
     while now_ms() < begun + 1 {

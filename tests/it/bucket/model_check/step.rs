@@ -1,16 +1,16 @@
-//! What can happen to a bucket, and what it answers.
+//! The steps of a history, and their results.
 
 use dripfeed_bucket::{Cancel, Life, RefusalReason};
 use dripfeed_job::JobState;
 
-/// Jobs are known by the order in which they came into the stream, replicas by the order in which they joined.
+/// Jobs are numbered in the order in which they were added to the stream, replicas in the order in which they joined.
 pub type JobNumber = usize;
 pub type ReplicaNumber = usize;
 
 #[derive(Clone, Debug)]
 pub enum Step {
     Admit(Vec<Offer>),
-    /// Somebody else's plain XADD.
+    /// A plain XADD by somebody else.
     AddByHand(Entry),
     Join(Life),
     Take {
@@ -23,7 +23,7 @@ pub enum Step {
     },
     Beat(ReplicaNumber),
     Leave(ReplicaNumber),
-    /// The replica is declared dead; its process may not know.
+    /// The replica is declared dead, which its process may not know.
     Die(ReplicaNumber),
     Cancel(JobNumber),
     CancelMany {
@@ -31,7 +31,7 @@ pub enum Step {
         caller: Option<char>,
     },
     Purge,
-    /// What intakes and processors do periodically: jobs past their deadline end.
+    /// Ends jobs past their deadline, as intakes and processors do periodically.
     EndOverdue,
     Replay(JobNumber),
     Forget(JobNumber),
@@ -43,11 +43,11 @@ pub enum Step {
     SetMaxShare(Option<u64>),
     SetMaxInFlight(Option<u64>),
     SetBurst(Option<u64>),
-    /// What was parked or throttled for an hour is due.
+    /// Jobs that were parked for an hour are due, and throttling for an hour ends.
     AnHourPasses,
 }
 
-/// A submission: as many bytes, all `letter`.
+/// A submission whose body is a repeated `letter`.
 #[derive(Clone, Debug)]
 pub struct Offer {
     pub letter: char,
@@ -55,7 +55,7 @@ pub struct Offer {
     pub caller: Option<char>,
     pub key: Option<u8>,
     pub delayed: bool,
-    /// It expires in a millisecond, which is before any later step.
+    /// The job expires in a millisecond, which is before any later step.
     pub ephemeral: bool,
 }
 
@@ -72,7 +72,7 @@ pub enum End {
     Complete,
     RetryAtOnce,
     RetryInAnHour,
-    /// The upstream asked to wait for no time at all.
+    /// The upstream throttles with a wait of 0.
     ThrottledForNothing,
     ThrottledForAnHour,
     Requeue,

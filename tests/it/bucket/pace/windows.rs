@@ -9,12 +9,12 @@ const WINDOW_MS: u64 = 500;
 const WINDOW: Duration = Duration::from_millis(WINDOW_MS);
 /// The calls of a window.
 const SHARE: u64 = 200;
-/// Windows whose shares are looked at.
+/// How many windows a test checks.
 const ENOUGH: u64 = 8;
-/// For how long replicas remember that replies were late, and more: that costs them some of a window.
+/// Longer than replicas remember that replies were late, which costs them a part of a window.
 const REMEMBERED: Duration = Duration::from_millis(1500);
 
-/// What one take was granted, between two times of the clock by which its Redis decides, too.
+/// The calls that one take was granted, between two times of the clock, which Redis uses as well.
 struct Grant {
     calls: u64,
     asked: Duration,
@@ -22,7 +22,7 @@ struct Grant {
 }
 
 impl Grant {
-    /// In which it may have been.
+    /// The windows in which the grant may have been.
     fn windows(&self) -> RangeInclusive<u64> {
         window(self.asked)..=window(self.answered)
     }
@@ -36,7 +36,7 @@ fn window(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap() / WINDOW_MS
 }
 
-/// Takes without an end, and settles nothing.
+/// Takes jobs endlessly, and settles none.
 async fn take_all(replica: Replica, grants: &Mutex<Vec<Grant>>) {
     loop {
         let asked = now();
@@ -50,7 +50,7 @@ async fn take_all(replica: Replica, grants: &Mutex<Vec<Grant>>) {
     }
 }
 
-/// What was surely granted in any windows, one after the other.
+/// Checks the calls that were surely granted in any range of windows.
 fn keep_their_shares(grants: &[Grant]) {
     let (first, last) = (*grants[0].windows().start(), *grants[grants.len() - 1].windows().end());
     for from in first..=last {
@@ -63,13 +63,13 @@ fn keep_their_shares(grants: &[Grant]) {
     }
 }
 
-/// Windows that were seen, and the calls that they may have got.
+/// The measured windows, and the calls that may have been in them.
 #[derive(Debug, Default)]
 struct Used {
-    /// While the machine went on, and before.
+    /// Windows during which, and before which, the machine wasn't stalled.
     calm: u64,
     calls_of_calm: u64,
-    /// Those that got their share, whatever the machine did.
+    /// Windows with their whole share, also on a stalled machine.
     full: u64,
 }
 
@@ -80,7 +80,7 @@ impl Used {
             grant.windows().for_each(|window| *windows.entry(window).or_default() += grant.calls);
         }
         let (Some((first, _)), Some((last, _))) = (windows.pop_first(), windows.pop_last()) else { return };
-        // These two were not seen whole.
+        // The first and the last window were measured only in part.
         for window in first + 1..last {
             let calls = windows.get(&window).copied().unwrap_or_default();
             let begins = UNIX_EPOCH + Duration::from_millis(window * WINDOW_MS);
@@ -92,7 +92,7 @@ impl Used {
         }
     }
 
-    /// Of enough windows: on a machine that stands still all the time, of any.
+    /// Whether enough windows were measured; on a machine that stalls all the time, any full ones count.
     fn is_shown(&self) -> bool {
         assert!(self.calm < ENOUGH || self.calls_of_calm * 100 >= self.calm * SHARE * 99, "{self:?}");
         self.calm >= ENOUGH || self.full >= ENOUGH

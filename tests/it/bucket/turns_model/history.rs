@@ -1,4 +1,4 @@
-//! The real bucket, driven by the steps, and all that is seen of it judged.
+//! The real bucket, which executes the steps. The model checks all results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use super::step::{End, Leaving, Offer, Step};
 use super::windows::Windows;
 
 static BUCKETS: AtomicUsize = AtomicUsize::new(0);
-/// Few enough to be sorted again within a few takes.
+/// So few jobs that a few takes sort all of them again.
 const CAPACITY: u64 = 400;
 
 pub struct History<'r> {
@@ -26,7 +26,7 @@ pub struct History<'r> {
     clock: &'r WallClock,
     /// The furthest that the clock was ahead, in s.
     furthest: i64,
-    /// Since the last take by which own paces were counted.
+    /// Whether the clock was set since the last take that counted callers' own paces.
     pub(super) is_clock_set: bool,
     named: String,
     pub(super) bucket: Bucket,
@@ -118,7 +118,7 @@ impl<'r> History<'r> {
     }
 
     async fn admit(&mut self, offers: &[Offer]) {
-        // Those with a priority or a group are refused where no such turns are taken.
+        // Jobs with a priority or a group are refused where turns don't go by it.
         let may = |offer: &&Offer| match self.rules.by {
             "group" => true,
             "caller" => offer.group.is_none(),
@@ -158,7 +158,7 @@ impl<'r> History<'r> {
         self.order.lose();
     }
 
-    /// What somebody's deletion of the keys has left unsorted isn't found to be cancelled before the next takes.
+    /// Jobs that a deletion of keys has left unsorted are found to be cancelled only by the next takes.
     async fn see_what_is_gone(&mut self, may_be: impl Fn(&Known) -> bool) {
         let entries: Vec<(String, Vec<String>)> = self.redis.ask(&format!("XRANGE {} - +", self.key("jobs"))).await;
         let there: BTreeSet<JobId> = entries.iter().map(|(id, _)| id.parse().expect("an id")).collect();
@@ -168,7 +168,7 @@ impl<'r> History<'r> {
         }
     }
 
-    /// What is set is known before the change: the settings that a change needs are read from the rules after it.
+    /// The rules are changed first, because the setting's new value is read from them.
     async fn set(&mut self, name: &str, value: Json, change: impl FnOnce(&mut Rules)) {
         change(&mut self.rules);
         self.order.begin();
@@ -236,9 +236,9 @@ impl<'r> History<'r> {
         self.joined += 1;
     }
 
-    /// With nobody bounded by more than calls under way, all is called at last, and nothing is left of it.
+    /// Leaves only the bound of calls in flight. Then all jobs must be called, and nothing may be left.
     pub async fn finish(mut self) {
-        // What was parked by a clock that was ahead is due, too.
+        // Jobs that were parked while the clock was ahead are due, too.
         self.redis.set_clock(self.clock, self.furthest + 60).await;
         self.is_clock_set = true;
         self.set("fair.by", json!("caller"), |rules| rules.by = "caller").await;
@@ -257,7 +257,7 @@ impl<'r> History<'r> {
         assert_eq!((census.level, census.waiting, census.in_flight), (0, 0, 0));
         let ended: u64 = census.ended.iter().map(|(_, count)| count).sum();
         assert_eq!(ended, self.ledger.added - self.ledger.deleted, "each that nobody deleted has ended, once");
-        // Of what somebody deleted something may still be counted.
+        // Deleted jobs may still be counted.
         self.bucket.examine(true).await.expect("Redis answers");
         let left = self.bucket.examine(false).await.expect("Redis answers").findings;
         assert!(left.iter().all(|finding| finding.kind == FindingKind::Lost), "{left:?}");

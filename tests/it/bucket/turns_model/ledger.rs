@@ -1,4 +1,4 @@
-//! The jobs as the model knows them, from what was submitted, handed out and settled.
+//! The jobs in the model, from what was submitted, taken and settled.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,14 +6,14 @@ use dripfeed_job::JobId;
 
 use super::rules::Rules;
 
-/// A caller, or a group: who takes turns, and has bounds.
+/// A caller or a group, which takes turns and has bounds.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Owner {
     pub is_group: bool,
     pub name: String,
 }
 
-/// What one has waiting at one priority.
+/// The waiting jobs of one owner at one priority.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Flow {
     /// 0 is the highest.
@@ -37,17 +37,17 @@ pub struct Known {
     pub flow: Flow,
     pub caller: &'static str,
     pub place: Place,
-    /// How often it was handed out.
+    /// How often the job was taken.
     pub calls: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     Waiting,
-    /// Parked: it waits, or will when it is due, and a take has come to it.
+    /// Parked. The job waits when it is due and a take has reached it.
     Soon,
     InFlight,
-    /// In flight at this replica, which has forgotten it.
+    /// In flight at this replica, which doesn't know it any more.
     Forgotten(usize),
 }
 
@@ -60,7 +60,7 @@ impl Place {
 #[derive(Default)]
 pub struct Ledger {
     pub jobs: BTreeMap<JobId, Known>,
-    /// That ever were in the bucket, and those that somebody deleted.
+    /// How many jobs were ever in the bucket, and how many were deleted by hand.
     pub added: u64,
     pub deleted: u64,
 }
@@ -76,7 +76,7 @@ impl Ledger {
         self.jobs.values().filter(|job| job.flow.owner == *owner && job.place == Place::InFlight).count()
     }
 
-    /// Flows that surely wait, and may be called: those of which a rate may run out are left out.
+    /// The flows that surely wait and may be called. Flows with a rate are left out, because it may be used up.
     pub fn surely_wait(&self, rules: &Rules) -> BTreeSet<Flow> {
         let mut waiting: BTreeSet<_> =
             self.jobs.values().filter(|job| job.place == Place::Waiting).map(|job| job.flow.clone()).collect();

@@ -1,23 +1,23 @@
-//! That flows of one priority that wait get calls by their weights, and none while one of a higher priority waits.
+//! Checks that waiting flows of one priority get calls by their weights, and none while a higher priority waits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ledger::Flow;
 use super::rules::Rules;
 
-/// The calls of each flow, and how far apart two came while both waited.
+/// The calls of each flow, and the differences between two flows that both waited.
 #[derive(Default)]
 pub struct Order {
-    /// Calls per weight, since the first one.
+    /// Calls per weight, since the first call.
     calls: BTreeMap<Flow, f64>,
-    /// Of two that wait since: the least and the most that the first one got more than the second.
+    /// How much more the first of two flows got than the second while both waited: minimum and maximum.
     apart: BTreeMap<(Flow, Flow), [f64; 2]>,
-    /// Somebody changed the keys by hand: until nothing waits, nobody is sure to get a turn.
+    /// Whether somebody changed the keys by hand: until nothing waits, no flow is sure to get a turn.
     is_lost: bool,
 }
 
 impl Order {
-    /// It counts from here on.
+    /// Begins to count calls.
     pub fn begin(&mut self) {
         self.calls.clear();
         self.apart.clear();
@@ -28,12 +28,12 @@ impl Order {
         self.is_lost = true;
     }
 
-    /// Nothing waits.
+    /// To be called when nothing waits.
     pub fn see_empty(&mut self) {
         self.is_lost = false;
     }
 
-    /// One take's calls. `waiting`: those that waited before it, and do after it, and may be called.
+    /// Checks the calls of one take. `waiting`: the flows that waited before and after it, and may be called.
     pub fn take(&mut self, calls: &BTreeMap<Flow, usize>, waiting: &BTreeSet<Flow>, rules: &Rules) {
         if self.is_lost || !rules.takes_turns() {
             return self.begin();
@@ -49,7 +49,7 @@ impl Order {
         }
         self.note(waiting);
         for ((a, b), [least, most]) in &self.apart {
-            // Twice the bound: at first one of them may have been as far behind as it may come to be ahead.
+            // Twice the bound: a flow may have been behind by the bound at first, and be ahead by it later.
             let bound = 2.0 / weight(a, rules) + 2.0 / weight(b, rules);
             assert!(most - least <= bound + 1e-3, "{} per weight between {a:?} and {b:?}: {bound}", most - least);
         }

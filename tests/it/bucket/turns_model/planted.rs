@@ -1,11 +1,11 @@
-//! Each bug is planted in a separate process, as one process has the same scripts all the time.
+//! Each bug is planted in a separate process, because the scripts of a process never change.
 
 use std::env;
 use std::process::Command;
 
 const MODEL: &str = "bucket::turns_model::no_history_breaks_turns_or_an_own_pace_or_loses_a_job";
 
-/// The bug, and what the model says then.
+/// The bugs, and the failure of the model with each.
 const BUGS: [(&str, &str); 7] = [
     ("flow_clock_is_the_wall_clock", "in a window beyond its rate"),
     ("flow_clock_runs_once_for_each_replica", "in a window beyond its rate"),
@@ -25,7 +25,7 @@ fn each_planted_bug_is_found() {
 fn is_found(bug: &str, finding: &str) -> bool {
     let mut model = Command::new(env::current_exe().expect("this program"));
     model.args(["--exact", MODEL, "--nocapture"]).env("DRIPFEED_PLANT", bug);
-    // The first failure will do, and it is no regression to be kept.
+    // The first failure is enough, so it isn't shortened.
     model.env("PROPTEST_CASES", "600").env("PROPTEST_MAX_SHRINK_ITERS", "0");
     let output = model.output().expect("the model runs");
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);

@@ -1,4 +1,4 @@
-//! What is set, as the model reads it, and as `PATCH` takes it.
+//! The settings, in the form of the model and in that of `PATCH`.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use serde_json::{Value as Json, json};
 
 pub const CALLERS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
-/// How fast one may be called, and how many calls may be under way.
+/// The rates of an owner's calls, and how many may be in flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
-    /// As text, and per second.
+    /// The rate as text, and per second.
     pub rate: Option<(&'static str, f64)>,
     pub burst: u64,
-    /// Further rates, per second, with their bursts.
+    /// Further rates: as text, per second, and the burst.
     pub tiers: &'static [(&'static str, f64, u64)],
     pub most: Option<usize>,
 }
 
 impl Bounds {
-    /// Calls in a window: per second, and at once; of the rate, and of each tier.
+    /// The bounds of calls in a window, per second and at once: of the rate, and of each tier.
     pub fn ceilings(&self) -> Vec<Option<(f64, u64)>> {
         let of_rate = self.rate.map(|(_, per_second)| (per_second, self.burst));
         let of_tiers = self.tiers.iter().map(|(_, per_second, burst)| Some((*per_second, *burst)));
@@ -39,7 +39,7 @@ pub struct Rules {
     pub by: &'static str,
     pub weights: BTreeMap<&'static str, u16>,
     pub each: Bounds,
-    /// One, what holds for it, and whether it is paused.
+    /// A named caller, its bounds, and whether it is paused.
     pub named: Option<(&'static str, Bounds, bool)>,
 }
 
@@ -55,7 +55,7 @@ impl Rules {
         self.by != "off"
     }
 
-    /// None: it may be called as often as its turn comes.
+    /// Returns `None` if only turns limit the calls.
     pub fn bounds(&self, name: &str) -> Option<Bounds> {
         let named = self.named.filter(|(named, ..)| *named == name).map(|(_, bounds, _)| Bounds {
             rate: bounds.rate.or(self.each.rate),
@@ -70,7 +70,7 @@ impl Rules {
         self.takes_turns() && self.named.is_some_and(|(named, _, paused)| paused && named == name)
     }
 
-    /// Whether anything of all this is counted.
+    /// Whether any calls are counted.
     pub fn is_bounded(&self) -> bool {
         let has = |bounds: Bounds| bounds.has_rate() || bounds.most.is_some();
         self.takes_turns() && (has(self.each) || self.named.is_some_and(|(_, bounds, paused)| paused || has(bounds)))

@@ -1,4 +1,4 @@
-//! What can happen. Each step makes sense after any others, so that a history that fails can be made shorter.
+//! The steps of a history. Each is possible after any others, so that a failing history can be shortened.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -10,15 +10,15 @@ use super::rules::{Bounds, CALLERS};
 #[derive(Clone, Debug)]
 pub enum Step {
     Admit(Vec<Offer>),
-    /// Somebody else's plain XADD.
+    /// A plain XADD by somebody else.
     AddByHand(Vec<Offer>),
-    /// Somebody else's XDEL of the first jobs that no replica has.
+    /// An XDEL by somebody else, of the first jobs that no replica has claimed.
     DeleteByHand(u8),
     Take {
         replica: usize,
         most: usize,
     },
-    /// The first ones that are in flight.
+    /// Settles the first jobs that are in flight.
     Settle(Vec<End>),
     EndReplica(usize, Leaving),
     SetBy(&'static str),
@@ -41,7 +41,7 @@ pub struct Offer {
     pub group: Option<&'static str>,
     pub priority: Option<&'static str>,
     pub bytes: usize,
-    /// It isn't called before some ms have passed.
+    /// The job isn't called for some ms.
     pub delayed: bool,
 }
 
@@ -53,12 +53,12 @@ pub enum End {
     RetryLater,
 }
 
-/// Another one joins in its place.
+/// How a replica ends. Another one joins in its place.
 #[derive(Clone, Copy, Debug)]
 pub enum Leaving {
     InOrder,
     Dead,
-    /// It stays, and has forgotten what it claimed.
+    /// The replica stays, but forgets its claimed jobs.
     Forgetful,
 }
 
@@ -98,7 +98,7 @@ pub fn step() -> impl Strategy<Value = Step> {
 fn offer() -> impl Strategy<Value = Offer> {
     let group = select(vec![None, None, None, None, Some("a"), Some("x")]);
     let priority = select(vec![None, None, None, None, None, Some("high"), Some("low")]);
-    // What becomes due at once is sorted in by one take, or who waits isn't known to the next one.
+    // One take must be able to sort all jobs that become due at once, or the model doesn't know which flows wait.
     let bytes = prop_oneof![30 => 1..300_usize, 1 => Just(3000_usize)];
     (0..CALLERS.len(), group, priority, bytes, prop::bool::weighted(0.05))
         .prop_map(|(caller, group, priority, bytes, delayed)| Offer { caller, group, priority, bytes, delayed })
@@ -113,7 +113,7 @@ fn end() -> impl Strategy<Value = End> {
     ]
 }
 
-/// A rate that gives nothing back within a history, and some that do.
+/// A rate that refills nothing within a history, and rates that do.
 fn bounds() -> impl Strategy<Value = Bounds> {
     let rate =
         select(vec![None, None, None, Some(("1/h", 1.0 / 3600.0)), Some(("40/s", 40.0)), Some(("400/s", 400.0))]);

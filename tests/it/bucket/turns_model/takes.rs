@@ -1,4 +1,4 @@
-//! Takes, and what is found to be wrong with what they hand out.
+//! Takes, and the checks of the jobs that they return.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -8,11 +8,11 @@ use dripfeed_bucket::*;
 use super::history::History;
 use super::ledger::{Flow, Place};
 
-/// A take may end early, or only sort, and is asked again.
+/// How often a take is repeated, because one may end early, or only sort jobs.
 const TRIES: usize = 30;
 
 impl History<'_> {
-    /// Where nothing comes, and somebody surely waits and may be called, it comes with one of the next takes.
+    /// If a flow surely waits and may be called, one of the next takes must return a job.
     pub(super) async fn take_and_look(&mut self, replica: usize, most: usize) {
         for _ in 0..TRIES {
             if self.take(replica, most).await > 0 || self.ledger.surely_wait(&self.rules).is_empty() {
@@ -32,7 +32,7 @@ impl History<'_> {
             self.windows.step_clock();
             self.is_clock_set = false;
         }
-        // With its take it has returned what it had forgotten.
+        // With this take the replica has requeued the jobs that it had forgotten.
         for job in self.ledger.jobs.values_mut().filter(|job| job.place == Place::Forgotten(replica)) {
             job.place = Place::Soon;
         }
@@ -62,7 +62,7 @@ impl History<'_> {
         handed_out
     }
 
-    /// A first delivery counts as one.
+    /// Checks that the jobs are pending for the replica, and that their first delivery counts as one.
     async fn see_deliveries(&self, replica: usize, taken: &[ClaimedJob]) {
         if taken.is_empty() {
             return;

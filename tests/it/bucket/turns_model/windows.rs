@@ -1,4 +1,4 @@
-//! That nobody gets more than its rate and burst let through, and each of its tiers, in any window.
+//! Checks that no owner gets more calls in any window than its rate, its burst and each of its tiers allow.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -6,12 +6,12 @@ use std::time::Instant;
 use super::ledger::Owner;
 use super::rules::Rules;
 
-/// The calls of each since its rate or its burst was last changed.
+/// The calls of each owner since its rate or its burst was last changed.
 pub struct Windows {
     begun: Instant,
-    /// By the place of a rate among those of one.
+    /// By owner, and by the index of the rate among those of the owner.
     of: BTreeMap<(Owner, usize), Calls>,
-    /// What steps of the clock may have gained, in s.
+    /// How much time steps of the clock may have added, in s.
     gained: f64,
 }
 
@@ -19,7 +19,7 @@ pub struct Windows {
 struct Calls {
     ceiling: Option<(f64, u64)>,
     made: f64,
-    /// The most, over all takes, of what the rate gave until it was asked, less the calls before it.
+    /// The maximum over all takes of the calls that the rate allowed until the take, minus the calls before it.
     earliest: f64,
 }
 
@@ -28,24 +28,24 @@ impl Windows {
         Self { begun: Instant::now(), of: BTreeMap::new(), gained: 0.0 }
     }
 
-    /// When nobody has a bound any more, what was used is forgotten.
+    /// Forgets all calls, when no bound is left.
     pub fn forget(&mut self) {
         self.of.clear();
     }
 
-    /// What drained at another rate has drained, whether somebody was called meanwhile or not.
+    /// Forgets the calls under rates that were changed.
     pub fn change(&mut self, rules: &Rules) {
         self.of.retain(|(owner, place), calls| ceilings_of(owner, rules).get(*place) == Some(&calls.ceiling));
     }
 
-    /// The clock was put forward, and this is the first take since: it counts no more as passed than what has, by the
-    /// clock of its replica, but for how late a request may be.
+    /// For the first take after the clock was put forward: it counts only the time that has passed on its replica's
+    /// clock, and at most the delay of a request in addition.
     pub fn step_clock(&mut self) {
         const JITTER: f64 = 0.025;
         self.gained += JITTER;
     }
 
-    /// These calls were granted between two moments.
+    /// Checks calls that were granted between two moments.
     pub fn call(&mut self, owner: &Owner, calls: usize, [asked, answered]: [Instant; 2], rules: &Rules) {
         for (place, ceiling) in ceilings_of(owner, rules).into_iter().enumerate() {
             self.see(&(owner.clone(), place), calls, [asked, answered], ceiling);
@@ -62,7 +62,7 @@ impl Windows {
         let Some((rate, burst)) = ceiling else { return };
         of.earliest = f64::max(of.earliest, rate * asked - of.made);
         of.made += calls as f64;
-        // What comes until a take does is kept so long, also beyond a small burst.
+        // Tokens are kept for this many seconds until a take comes, also beyond a small burst.
         const KEPT: f64 = 0.005;
         let fullest = of.made - rate * answered + of.earliest;
         let most = f64::max(burst as f64, 1.0 + rate * KEPT) + rate * self.gained + 1e-5;

@@ -36,7 +36,7 @@ impl Model {
             }
             return Verdict::Repeated { job, level: self.level() };
         }
-        // The body, its caller, its checksum, and the mark of our own layout.
+        // The body, the caller, the checksum, and the mark of our own layout.
         let bytes = offer.length as u64 + u64::from(offer.caller.is_some()) + 16 + 1;
         if bytes > self.capacity_bytes {
             return self.refuse(RefusalReason::NeverFits);
@@ -61,7 +61,7 @@ impl Model {
         Verdict::Admitted { job, level: self.level() }
     }
 
-    /// Before any job was called, a pace that has no state yet is no lost one.
+    /// A missing state of the pace isn't lost before any job was called.
     fn tokens_expected(&self) -> Option<u64> {
         let was_called = self.outcomes.values().any(|(ending, _)| matches!(ending, Ending::Delivered | Ending::Dead));
         if self.spent.is_none() && !was_called { self.burst } else { self.tokens() }
@@ -71,7 +71,7 @@ impl Model {
         self.level() < self.capacity && self.bytes() + bytes <= self.capacity_bytes
     }
 
-    /// Jobs and bytes of each caller, nobody's left out.
+    /// Jobs and bytes of each caller, without jobs that have no caller.
     pub(super) fn callers(&self) -> BTreeMap<char, (u64, u64)> {
         let mut callers = BTreeMap::<_, (u64, u64)>::new();
         for (caller, bytes) in self.jobs.values().filter_map(|job| job.caller.zip(Some(job.bytes))) {

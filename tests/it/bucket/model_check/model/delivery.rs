@@ -15,10 +15,10 @@ impl Model {
         StepResult::Done
     }
 
-    /// None: no rate.
+    /// Returns `None` if there is no rate.
     pub(super) fn tokens(&self) -> Option<u64> {
         let burst = self.burst?;
-        // A state that is missing was lost, and grants nothing.
+        // A missing state was lost, and grants nothing.
         Some(burst.saturating_sub(self.spent.unwrap_or(burst)))
     }
 
@@ -56,7 +56,7 @@ impl Model {
         if handed.is_empty() { StepResult::Idle } else { StepResult::ClaimedJob(handed) }
     }
 
-    /// Parked jobs whose time has come, in its order.
+    /// The parked jobs that are due, ordered by due time.
     fn due(&self) -> Vec<JobNumber> {
         let mut due: Vec<_> = self
             .jobs
@@ -70,7 +70,7 @@ impl Model {
         due.into_iter().map(|(_, number)| number).collect()
     }
 
-    /// None: it expired on the way.
+    /// Returns `None` if the job has expired.
     fn hand_out(&mut self, number: JobNumber, replica: ReplicaNumber) -> Option<Handed> {
         let job = self.jobs.get_mut(&number)?;
         if job.ephemeral && job.failures == 0 {
@@ -148,7 +148,7 @@ impl Model {
                 continue;
             }
             self.park(number, Due { hours: 0, since: self.now });
-            // Who leaves in order has not failed the job.
+            // A replica that leaves in order hasn't failed the job.
             self.jobs.entry(number).and_modify(|job| job.deliveries = deliveries - u32::from(!died));
             recovered += 1;
         }

@@ -31,7 +31,7 @@ impl Model {
         StepResult::Purged(numbers.len() as u64)
     }
 
-    /// Of what was never called: no other job has a deadline here that passes.
+    /// Ends overdue jobs that were never called. No other job in the model has a deadline that passes.
     pub(super) fn end_overdue(&mut self) {
         let is_overdue = |job: &Job| job.ephemeral && job.failures == 0 && !matches!(job.place, Place::InFlight(_));
         let overdue: Vec<_> = self.jobs.iter().filter(|(_, job)| is_overdue(job)).map(|(number, _)| *number).collect();
