@@ -84,7 +84,7 @@ async fn a_small_job_is_admitted_where_large_ones_were_refused() {
     assert_eq!(refused(largest).reason, RefusalReason::NeverFits);
 }
 
-/// Later refusals, by sizes alone, have the wait until parked jobs are due like the one of the script.
+/// Later refusals, by sizes alone, have the same wait as that of the script: until parked jobs are due.
 #[tokio::test]
 async fn the_wait_is_the_same_as_of_the_first_refusal() {
     let redis = TestRedis::start().await;
@@ -112,7 +112,7 @@ async fn a_throttled_bucket_asks_to_wait_for_its_throttle_once() {
     submit(&bucket, job("1")).await;
     let hour = Duration::from_hours(1);
     settle(&replica, take_one(&replica).await, Settlement::Throttled { wait: Some(hour) }).await;
-    // The first refusal is of the script that admits, those after it are by the sizes of the jobs alone.
+    // The script that admits refuses the first job. Later ones are refused by their sizes alone.
     for _ in 0..3 {
         let wait = refused(bucket.admit(job("2")).await).retry_after.expect("it ends");
         assert!(wait > hour / 2 && wait < hour * 3 / 2, "{wait:?} while it is throttled for {hour:?}");
@@ -132,7 +132,7 @@ async fn a_bucket_full_of_a_throttled_caller_asks_to_wait_for_its_next_call() {
     submit(&bucket, job("3")).await;
     assert!(takes_nothing(&replica).await);
     let hour = Duration::from_hours(1);
-    // The first refusal is of the script that admits, those after it are by the sizes of the jobs alone.
+    // The script that admits refuses the first job. Later ones are refused by their sizes alone.
     for _ in 0..3 {
         let wait = refused(bucket.admit(job("4")).await).retry_after.expect("it ends");
         assert!(wait > hour / 2 && wait < hour * 3 / 2, "{wait:?}");

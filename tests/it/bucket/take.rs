@@ -234,7 +234,7 @@ async fn a_take_puts_aside_a_bounded_number_and_is_asked_again_at_once() {
     for asked in 1..=4 {
         let Take::Idle(idle) = replica.take(1).await.unwrap() else { panic!("the others come first") };
         assert_eq!(times(&redis, parked).await, asked * 100);
-        // There is nothing to wait for.
+        // The wait ends at once.
         replica.wait(&idle).await;
     }
     assert_eq!(take(&replica, 1).await.len(), 1);

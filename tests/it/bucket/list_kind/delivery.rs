@@ -9,7 +9,7 @@ use dripfeed_tests::redis_server::TestRedis;
 
 use super::{JOBS, bodies, body, elements, settings, state, submit_all};
 
-/// A checksum says nothing to a reader.
+/// Removes the checksum, which means nothing to a reader.
 fn without_sum(element: &str) -> String {
     let (before, sum) = element.split_once(r#","sum":""#).expect("our own elements have a checksum");
     format!("{before}{}", &sum[r#"0123456789abcdef""#.len()..])

@@ -14,7 +14,7 @@ const ENOUGH: u64 = 8;
 /// Longer than replicas remember that replies were late, which costs them a part of a window.
 const REMEMBERED: Duration = Duration::from_millis(1500);
 
-/// The calls that one take was granted, between two times of the clock, which Redis uses as well.
+/// The calls that one take was granted, between two times of this machine's clock, which Redis uses as well.
 struct Grant {
     calls: u64,
     asked: Duration,
@@ -92,7 +92,7 @@ impl Used {
         }
     }
 
-    /// Whether enough windows were measured; on a machine that stalls all the time, any full ones count.
+    /// Whether there are enough calm windows, which must have got 99 % of their share, or else enough full ones.
     fn is_shown(&self) -> bool {
         assert!(self.calm < ENOUGH || self.calls_of_calm * 100 >= self.calm * SHARE * 99, "{self:?}");
         self.calm >= ENOUGH || self.full >= ENOUGH

@@ -99,7 +99,7 @@ async fn a_kill_at_every_step_neither_loses_an_outcome_job_nor_makes_two() {
     let bucket = buckets::open(&service.redis, buckets::settings("work")).await;
     let mut ids = BTreeSet::new();
     for step in STEPS {
-        // The first one carries out the script with its source: a hash alone would say nothing to Redis.
+        // `Close` comes first: it executes the script with its source, so that Redis knows the hash afterwards.
         for fault in [ProxyFault::Close, ProxyFault::Drop] {
             // The processor serves only `work`, so its submissions to `events` come from the outbox.
             let url = format!("redis.url={}", proxy.url());

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::of;
 
-/// Most jobs have no priority, so that the ones that have are sometimes there and sometimes not.
+/// Most jobs have no priority, so that at some times jobs with one wait, and at others none.
 const PRIORITIES: [Option<Priority>; 6] = [None, None, None, None, Some(Priority::High), Some(Priority::Low)];
 const GROUPS: [Option<&str>; 6] = [None, None, None, None, Some("a"), Some("x")];
 const CALLERS: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
