@@ -60,7 +60,7 @@ pub(super) async fn open(server: &Client, states: &[String]) -> Result<(Installa
     Ok((Installation { may_operate, may_see_redis, of_redis }, stream))
 }
 
-/// The notices about Redis. None if the request fails: a failure of Redis then shows in the buckets.
+/// The notices about Redis; empty if the request fails, as a failure of Redis then shows in the buckets.
 async fn of_redis(server: &Client) -> Vec<Notice> {
     let Ok(redis) = server.get("/v1/redis").await else { return Vec::new() };
     serde_json::from_value::<Redis>(redis).map_or_else(|_| Vec::new(), |redis| frame::of_redis(&redis))

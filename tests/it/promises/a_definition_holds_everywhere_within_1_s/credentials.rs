@@ -104,7 +104,7 @@ async fn a_change_encrypts_what_it_keeps_with_the_new_key() {
     let changed = json!({ "upstream": upstream.url(), "capacity": 900 });
     assert_eq!(put(&rotated.client(), "b", &changed).await.json()["has_credentials"], true);
     let stored: String = service.redis("HGET dripfeed:{@buckets}:definitions b").await;
-    // Credentials that are encrypted with the new key already stay unchanged.
+    // Credentials with the new key are stored unchanged.
     assert_eq!(put(&rotated.client(), "b", &changed).await.status, 200);
     assert_eq!(service.redis::<String>("HGET dripfeed:{@buckets}:definitions b").await, stored);
     write(&file, &KEYS[1..]);
