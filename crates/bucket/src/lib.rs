@@ -12,7 +12,6 @@
 
 mod admission;
 mod bucket;
-mod buckets;
 mod define;
 mod deliver;
 mod ended;
@@ -31,8 +30,7 @@ mod settings;
 pub use admission::admission_request::Origin;
 pub use admission::parsing::parse;
 pub use admission::{Admission, Admitted, CallerShare, Judgement, Judging, MAX_SHARE, RefusalReason, Refused};
-pub use bucket::Bucket;
-pub use buckets::Buckets;
+pub use bucket::{Bucket, Buckets};
 pub use define::changed_definitions::{DefinitionChange, KnownDefinitions};
 pub use define::definition::Definition;
 pub use define::deletion::begin_deletion::Deletion;

@@ -23,7 +23,7 @@ use tokio::{sync::watch, time::Instant};
 
 use self::topology::Topology;
 use crate::connect::highest_epoch::highest_epoch;
-use crate::connection::connections_made::ConnectionsMade;
+use crate::connection::ConnectionsMade;
 use crate::error::{Redirection, StoreError};
 use crate::node::{Node, Request};
 use crate::settings::RedisSettings;

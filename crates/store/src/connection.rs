@@ -10,7 +10,6 @@
 pub(crate) mod asking;
 pub(crate) mod bell;
 pub(crate) mod connection_log;
-pub(crate) mod connections_made;
 mod health;
 pub(crate) mod lasting_task;
 pub(crate) mod log_throttle;
@@ -23,7 +22,7 @@ use std::{
     future::Future,
     sync::{
         Arc, Weak,
-        atomic::{AtomicBool, AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -37,7 +36,6 @@ use tokio::{
 
 use self::{
     connection_log::{ConnectionLog, Renewal},
-    connections_made::ConnectionsMade,
     health::{Health, SETTLED},
     lasting_task::keep_running,
     reconnect_backoff::{pauses, rest},
@@ -57,6 +55,24 @@ const CLOSED: Renewal<'_> = Renewal::Lost(&"the connection was closed");
 const LOGGED_AFTER: Duration = Duration::from_secs(1);
 /// The name of the task that connects.
 const CONNECTING: &str = "connecting to Redis";
+
+/// The number of connections that a store has made, to all of its servers. After another one, writes that the server
+/// had confirmed may be lost: it was restarted from a snapshot, or a replica that had fallen behind has taken over.
+///
+/// Cheap to clone; clones share the number.
+#[derive(Clone, Default)]
+pub(crate) struct ConnectionsMade(Arc<AtomicU64>);
+
+impl ConnectionsMade {
+    /// Counts a connection. Called before the connection is used.
+    fn one_more(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
 
 pub(crate) struct Connection {
     connector: Connector,

@@ -6,10 +6,9 @@ use redis::{Cmd, Pipeline, Value};
 use tokio::time::Instant;
 
 use crate::connect::connector::Connector;
-use crate::connection::Connection;
 use crate::connection::asking::each_asking;
 use crate::connection::connection_log::ConnectionLog;
-use crate::connection::connections_made::ConnectionsMade;
+use crate::connection::{Connection, ConnectionsMade};
 use crate::durability::Durability;
 use crate::error::{Operation, StoreError};
 use crate::large_requests::LargeRequests;

@@ -12,11 +12,10 @@ use std::{
 use redis::{Cmd, Pipeline, Value, cmd, pipe};
 
 use crate::connect::connector::Connector;
-use crate::connection::Connection;
 use crate::connection::asking;
 use crate::connection::connection_log::ConnectionLog;
-use crate::connection::connections_made::ConnectionsMade;
 use crate::connection::lasting_task::keep_running;
+use crate::connection::{Connection, ConnectionsMade};
 use crate::error::{Operation, StoreError};
 use crate::script::Call;
 use crate::settings::RedisSettings;

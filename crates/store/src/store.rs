@@ -12,8 +12,8 @@ use redis::{Cmd, FromRedisValue, Pipeline, Value, cluster_routing::Slot, from_re
 
 use crate::cluster::Cluster;
 use crate::connect::connector::Connector;
+use crate::connection::ConnectionsMade;
 use crate::connection::bell::{Bell, BellWords};
-use crate::connection::connections_made::ConnectionsMade;
 use crate::connection::subscriptions::{Subscription, Subscriptions};
 use crate::durability::Durability;
 use crate::error::StoreError;

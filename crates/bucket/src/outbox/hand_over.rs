@@ -17,8 +17,7 @@ use super::pass::Pass;
 use super::rare_line::RareLine;
 use crate::admission::admission_request::Origin;
 use crate::admission::{Admission, RefusalReason};
-use crate::bucket::Bucket;
-use crate::buckets::Buckets;
+use crate::bucket::{Bucket, Buckets};
 use crate::error::BucketError;
 
 /// Maximum pages in one round.
