@@ -1,4 +1,4 @@
--- Stream kind: how long a job waits for the rate limits of its own caller, or group.
+-- Stream kind: how long a job waits for the rate limits of its caller, or of its group.
 -- needs: now, kind/debts, kind/flow_state, kind/flows, kind/count_waiting, limits_of
 
 -- Returns { wait, add }. `text`: limits of callers (limits_of.lua); `holders`: the jobs of callers in the bucket.
