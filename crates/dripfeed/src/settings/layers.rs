@@ -1,6 +1,6 @@
 //! The layers of settings, lowest first: compiled-in defaults, files, environment, arguments.
 
-mod misnamed;
+pub(super) mod misnamed;
 mod out_of_range;
 
 use std::collections::{BTreeMap, HashMap};

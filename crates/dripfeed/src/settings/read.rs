@@ -11,6 +11,7 @@ use serde_json::Value as Json;
 use serde_path_to_error::Segment;
 
 use super::config_error::{ConfigError, ConfigErrors};
+use super::layers::misnamed;
 use super::tree::{self, Step, Tree};
 use crate::nearest::suggestion;
 
@@ -31,11 +32,22 @@ impl<'a> Reader<'a> {
     pub(super) fn refuse_unknown_sections(&mut self, known: &[&str]) {
         for name in self.tree.sections() {
             if !known.contains(&name.as_str()) {
-                let suggestion = suggestion(&name, known.iter().copied());
-                let message = format!("unknown section{suggestion}: use {}", known.join(", "));
+                let message = match self.setting_meant_by_section(&name) {
+                    Some(setting) => format!("unknown section: name the variable {setting}"),
+                    None => {
+                        let suggestion = suggestion(&name, known.iter().copied());
+                        format!("unknown section{suggestion}: use {}", known.join(", "))
+                    }
+                };
                 self.error(&[Step::Key(name)], message);
             }
         }
+    }
+
+    /// Returns the right name of an environment variable with one underscore between section and key.
+    fn setting_meant_by_section(&self, name: &str) -> Option<String> {
+        let origin = self.tree.origin(&[name.into()])?;
+        misnamed::setting_meant_by(&origin, &self.tree.defaults)
     }
 
     /// Adds an error about the value at `path`.

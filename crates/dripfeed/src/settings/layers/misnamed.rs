@@ -27,14 +27,28 @@ impl fmt::Display for Misnamed {
 
 /// Returns the misnamed variables, sorted by name.
 pub(super) fn among(mut variables: Vec<String>, defaults: &Value) -> Vec<Misnamed> {
-    let mut names = Names::new();
-    add_names(defaults, "", &mut names);
+    let names = names(defaults);
     variables.sort();
     let misnamed = |variable: String| {
-        let setting = format!("{ENVIRONMENT_PREFIX}__{}", intended(&variable, &names)?);
+        let setting = setting(&variable, &names).filter(|_| !is_read(&variable))?;
         Some(Misnamed { variable, setting })
     };
     variables.into_iter().filter_map(misnamed).collect()
+}
+
+/// Returns the right name of a variable such as `DRIPFEED__REDIS_URL`, which is read, as an unknown section.
+pub(in crate::settings) fn setting_meant_by(variable: &str, defaults: &Value) -> Option<String> {
+    setting(variable, &names(defaults))
+}
+
+fn is_read(variable: &str) -> bool {
+    variable.to_ascii_uppercase().starts_with(&format!("{ENVIRONMENT_PREFIX}__"))
+}
+
+fn names(defaults: &Value) -> Names {
+    let mut names = Names::new();
+    add_names(defaults, "", &mut names);
+    names
 }
 
 fn add_names(value: &Value, above: &str, names: &mut Names) {
@@ -51,14 +65,12 @@ fn add_names(value: &Value, above: &str, names: &mut Names) {
     }
 }
 
-fn intended(variable: &str, names: &Names) -> Option<String> {
-    let variable = variable.to_ascii_uppercase();
+/// Returns the name of the setting that `variable` resembles.
+fn setting(variable: &str, names: &Names) -> Option<String> {
+    let variable = variable.to_ascii_uppercase().replace("__", "_");
     let name = variable.strip_prefix(ENVIRONMENT_PREFIX)?.strip_prefix('_')?;
-    if name.starts_with('_') {
-        return None;
-    }
-    let name = name.replace("__", "_");
-    names.get(&name).cloned().or_else(|| bucket_setting(&name, names))
+    let setting = names.get(name).cloned().or_else(|| bucket_setting(name, names))?;
+    Some(format!("{ENVIRONMENT_PREFIX}__{setting}"))
 }
 
 /// Splits `BUCKETS_name_setting`, where the setting is one of `[defaults]` or the upstream. If several match, the

@@ -219,3 +219,17 @@ fn a_variable_that_is_nearly_a_setting_is_warned_of() {
         assert_eq!(environment(&[name]), [warning]);
     }
 }
+
+#[test]
+fn a_variable_with_one_underscore_before_its_key_is_refused_with_its_right_name() {
+    for (name, setting) in [
+        ("DRIPFEED__REDIS_URL", "DRIPFEED__REDIS__URL"),
+        ("DRIPFEED__INTAKE_MAX_BODY", "DRIPFEED__INTAKE__MAX_BODY"),
+        ("DRIPFEED__BUCKETS_MAIL_CAPACITY", "DRIPFEED__BUCKETS__MAIL__CAPACITY"),
+    ] {
+        let environment = HashMap::from([(name.to_owned(), "7".to_owned())]);
+        let reported = Folder::new().reported(&Layers { environment: Some(environment), ..layers([]) });
+        assert!(reported.contains(&format!("{name}: ")), "{reported}");
+        assert!(reported.contains(&format!("unknown section: name the variable {setting}")), "{reported}");
+    }
+}
