@@ -39,6 +39,7 @@ const HEALTH_LIMITS: ConnectionLimits = ConnectionLimits {
     most: 64,
     most_per_address: 64,
     head_timeout: Duration::from_secs(10),
+    idle_timeout: Duration::from_secs(75),
     stall_timeout: Duration::from_secs(10),
     drain: Duration::from_millis(500),
 };

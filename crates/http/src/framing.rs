@@ -61,11 +61,13 @@ pub(crate) struct Framing {
     next: Next,
     /// An incomplete line.
     line: Vec<u8>,
+    /// The number of complete heads.
+    heads: u64,
 }
 
 impl Framing {
     pub(crate) fn new() -> Self {
-        Self { next: Next::RequestLine, line: Vec::new() }
+        Self { next: Next::RequestLine, line: Vec::new(), heads: 0 }
     }
 
     /// Checks the next bytes. Must not be called after an error.
@@ -98,7 +100,10 @@ impl Framing {
             self.next.after(&self.line)
         };
         self.line.clear();
-        self.next = next.ok_or(end)?;
+        let next = next.ok_or(end)?;
+        let ends_head = matches!(self.next, Next::Field(_)) && !matches!(next, Next::Field(_));
+        self.heads += u64::from(ends_head);
+        self.next = next;
         Ok(end + 1)
     }
 
@@ -113,6 +118,17 @@ impl Framing {
     /// Whether the bytes so far end within a body.
     pub(crate) fn is_within_body(&self) -> bool {
         self.part() == RequestPart::Body
+    }
+
+    /// Returns the number, counted from 0, of the head that must come now: the connection's first, or one that has begun.
+    /// `None` within a body and between requests.
+    pub(crate) fn awaited_head(&self) -> Option<u64> {
+        let must_come = match self.next {
+            Next::RequestLine => self.heads == 0 || !self.line.is_empty(),
+            Next::Field(_) => true,
+            _ => false,
+        };
+        must_come.then_some(self.heads)
     }
 
     fn part(&self) -> RequestPart {

@@ -1,6 +1,6 @@
 //! The HTTP server of every role: connections, TLS, framing, header limits and health.
 //!
-//! The path of a connection: `server` (accept, limit, time out) → `tls` → `strict` and `framing` (HTTP/1.1 only) →
+//! The path of a connection: `server` (accept, limit) → `tls` → `strict` and `framing` (HTTP/1.1 only) →
 //! `protocol` (hyper) → the service, such as a router.
 //!
 //! **Architecture invariant:** this crate doesn't know buckets, keys or problem codes. Refusals are returned as values;

@@ -22,8 +22,12 @@ pub struct ConnectionLimits {
     /// Concurrent connections from one address, for IPv6 from one network of 64 bits. Further ones are closed. At least
     /// 1.
     pub most_per_address: usize,
-    /// Timeout of a request's head, from the end of the previous request, and of a TLS handshake.
+    /// Timeout of a request's head from its first byte (of a connection's first request, from the connection), and of a
+    /// TLS handshake.
     pub head_timeout: Duration,
+    /// How long an HTTP/1.1 connection stays open without a request. While all connections are in use, `head_timeout`
+    /// if that is shorter.
+    pub idle_timeout: Duration,
     /// Timeout of a write that makes no progress.
     pub stall_timeout: Duration,
     /// How long running requests may go on after the stop.

@@ -1,7 +1,7 @@
 //! The accept loop: admits connections up to a limit, times out silent ones, and drains on stop.
 //!
-//! Connections beyond the limit wait in the listener's backlog, where they cost nothing. A silent one is closed after
-//! `head_timeout`, so the wait is short.
+//! Connections beyond the limit wait in the listener's backlog, where they cost nothing. While they wait, an idle one is
+//! closed after `head_timeout`, so the wait is short.
 
 use std::convert::Infallible;
 use std::io;
@@ -72,7 +72,7 @@ pub async fn serve(
     let connections = TaskTracker::new();
     let abort = CancellationToken::new();
     let slots = Arc::new(Semaphore::new(limits.most));
-    let http = Protocol::new(version, limits);
+    let http = Protocol::new(version, limits, Arc::clone(&slots));
     let read_timeout = http.read_timeout();
     let addresses = AddressLimit::new(limits.most_per_address);
     let (server_stop, server_abort) = (stop.clone(), abort.clone());
@@ -218,7 +218,10 @@ impl<S: Answers> Server<S> {
         });
         match &self.http {
             Protocol::One(http) => {
-                self.serve_until_stop(pin!(http.serve_connection(TokioIo::new(Strict::new(stream)), service))).await
+                self.serve_until_stop(pin!(
+                    http.serve_connection(TokioIo::new(Strict::new(stream, self.limits.head_timeout)), service)
+                ))
+                .await
             }
             Protocol::Two { http, .. } => {
                 self.serve_until_stop(pin!(http.serve_connection(TokioIo::new(stream), service))).await

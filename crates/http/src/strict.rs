@@ -1,4 +1,4 @@
-//! A connection that returns only validly framed bytes.
+//! A connection that returns only validly framed bytes, and whose heads must arrive in time.
 //!
 //! **Architecture invariant:** a reader never gets the LF of a line that `framing` refuses, nor any byte after it. In
 //! HTTP/1 no line has an effect before its LF.
@@ -14,6 +14,9 @@ use tokio::time::Sleep;
 
 use crate::framing::{Framing, RequestPart};
 
+#[cfg(test)]
+mod tests;
+
 /// Replaces the rest of an invalid head: a NUL, which no line may contain, and the end of the head, so that it is
 /// parsed at once. The server responds 400 and closes the connection.
 const INVALID_HEAD: &[u8] = b"\0\r\n\r\n";
@@ -25,6 +28,7 @@ const LINGER: Duration = Duration::from_secs(1);
 pub(crate) struct Strict<S> {
     connection: S,
     framing: Framing,
+    head_timer: HeadTimer,
     /// The part with invalid framing, and the rest of `INVALID_HEAD` to be read.
     invalid: Option<(RequestPart, &'static [u8])>,
     /// Started at the shutdown of the write side.
@@ -32,8 +36,9 @@ pub(crate) struct Strict<S> {
 }
 
 impl<S> Strict<S> {
-    pub(crate) fn new(connection: S) -> Self {
-        Self { connection, framing: Framing::new(), invalid: None, linger: None }
+    pub(crate) fn new(connection: S, head_timeout: Duration) -> Self {
+        let head_timer = HeadTimer::new(head_timeout);
+        Self { connection, framing: Framing::new(), head_timer, invalid: None, linger: None }
     }
 }
 
@@ -42,7 +47,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Strict<S> {
         let this = self.get_mut();
         let before = buffer.filled().len();
         if this.invalid.is_none() {
-            ready!(Pin::new(&mut this.connection).poll_read(cx, buffer))?;
+            let Poll::Ready(read) = Pin::new(&mut this.connection).poll_read(cx, buffer) else {
+                return this.head_timer.poll_timed_out(this.framing.awaited_head(), cx).map(Err);
+            };
+            read?;
             let Err(invalid) = this.framing.follow(&buffer.filled()[before..]) else { return Poll::Ready(Ok(())) };
             buffer.set_filled(before + invalid.valid);
             this.invalid = Some((invalid.part, INVALID_HEAD));
@@ -112,56 +120,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Strict<S> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+/// Times each head of a connection. A head that arrives with one read costs nothing.
+pub(crate) struct HeadTimer {
+    timeout: Duration,
+    /// The number of the timed head, counted from 0, and its timeout.
+    running: Option<(u64, Pin<Box<Sleep>>)>,
+}
 
-    use tokio::io::AsyncReadExt as _;
-
-    use super::*;
-
-    /// Reads everything with a buffer of this size.
-    async fn read(bytes: &[u8], size: usize) -> (Vec<u8>, io::Result<()>) {
-        let mut strict = Strict::new(bytes);
-        let mut read = Vec::new();
-        let mut buffer = vec![0; size];
-        loop {
-            match strict.read(&mut buffer).await {
-                Ok(0) => return (read, Ok(())),
-                Ok(now) => read.extend_from_slice(&buffer[..now]),
-                Err(error) => return (read, Err(error)),
-            }
-        }
+impl HeadTimer {
+    pub(crate) const fn new(timeout: Duration) -> Self {
+        Self { timeout, running: None }
     }
 
-    #[tokio::test]
-    async fn valid_requests_pass_unchanged() {
-        let bytes = b"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n\n\0PUT / HTTP/1.1\r\nHo";
-        for size in [1, 2, 7, 1000] {
-            let (read, end) = read(bytes, size).await;
-            end.unwrap();
-            assert_eq!(read, bytes);
-        }
-    }
-
-    #[tokio::test]
-    async fn an_invalid_head_is_made_unparsable() {
-        let bytes = b"GET / HTTP/1.1\r\nHost: x\r\nX: y\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n";
-        for size in [1, 2, 7, 1000] {
-            let (read, end) = read(bytes, size).await;
-            end.unwrap();
-            assert_eq!(read, b"GET / HTTP/1.1\r\nHost: x\r\nX: y\0\r\n\r\n");
-        }
-    }
-
-    #[tokio::test]
-    async fn reading_an_invalid_body_fails() {
-        let bytes =
-            b"PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\n0\r\n\r\nGET / HTTP/1.1\r\n";
-        for size in [1, 2, 7, 1000] {
-            let (read, end) = read(bytes, size).await;
-            assert_eq!(end.unwrap_err().kind(), io::ErrorKind::InvalidData);
-            assert!(read.ends_with(b"\r\n\r\n1\r\nx"), "{read:?}");
-        }
+    /// Returns an error when the head `awaited` has timed out. To be polled when a read is pending.
+    pub(crate) fn poll_timed_out(&mut self, awaited: Option<u64>, cx: &mut Context<'_>) -> Poll<io::Error> {
+        self.running = self.running.take().filter(|(head, _)| Some(*head) == awaited);
+        let Some(head) = awaited else { return Poll::Pending };
+        let (_, timer) = self.running.get_or_insert_with(|| (head, Box::pin(tokio::time::sleep(self.timeout))));
+        ready!(timer.as_mut().poll(cx));
+        Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "the request's head was not complete in time"))
     }
 }

@@ -132,6 +132,7 @@ impl Intake {
             most: settings.max_connections,
             most_per_address: settings.max_connections_per_address,
             head_timeout: settings.head_timeout,
+            idle_timeout: settings.idle_timeout,
             stall_timeout: settings.body_timeout,
             drain: settings.drain,
         };

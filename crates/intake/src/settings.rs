@@ -18,8 +18,10 @@ pub struct IntakeSettings {
     pub max_connections_per_address: usize,
     /// Proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// Timeout of a request's head, from the end of the previous request.
+    /// Timeout of a request's head.
     pub head_timeout: Duration,
+    /// How long a connection stays open without a request, unless all connections are in use.
+    pub idle_timeout: Duration,
     /// Timeout of a request's body, and of a write that makes no progress.
     pub body_timeout: Duration,
     /// How long requests are still served after the stop, while this intake reports not ready.

@@ -23,6 +23,7 @@ const LIMITS: ConnectionLimits = ConnectionLimits {
     most: 10_000,
     most_per_address: 10_000,
     head_timeout: PATIENCE,
+    idle_timeout: PATIENCE,
     stall_timeout: PATIENCE,
     drain: Duration::ZERO,
 };

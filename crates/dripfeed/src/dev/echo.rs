@@ -30,6 +30,7 @@ const LIMITS: ConnectionLimits = ConnectionLimits {
     most: 1024,
     most_per_address: 1024,
     head_timeout: Duration::from_secs(60),
+    idle_timeout: Duration::from_secs(60),
     stall_timeout: Duration::from_secs(60),
     drain: Duration::from_millis(500),
 };

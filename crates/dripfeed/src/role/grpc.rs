@@ -31,6 +31,7 @@ impl Grpc {
             most: open_files::room_for("grpc.max_connections", port.max_connections),
             most_per_address: intake.settings.max_connections_per_address,
             head_timeout: intake.settings.head_timeout,
+            idle_timeout: intake.settings.idle_timeout,
             stall_timeout: intake.settings.body_timeout,
             drain: intake.settings.drain,
         };

@@ -64,6 +64,8 @@ struct Section {
     #[serde(deserialize_with = "deserialize::time")]
     head_timeout: Duration,
     #[serde(deserialize_with = "deserialize::time")]
+    idle_timeout: Duration,
+    #[serde(deserialize_with = "deserialize::time")]
     body_timeout: Duration,
     #[serde(deserialize_with = "deserialize::time_or_zero")]
     drain_delay: Duration,
@@ -141,6 +143,7 @@ pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<Int
         max_connections_per_address: section.max_connections_per_address,
         trusted_proxies: section.trusted_proxies.into_iter().map(|proxy| proxy.0).collect(),
         head_timeout: section.head_timeout,
+        idle_timeout: section.idle_timeout,
         body_timeout: section.body_timeout,
         drain_delay: section.drain_delay,
         drain: section.drain,

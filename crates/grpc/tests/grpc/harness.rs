@@ -88,8 +88,14 @@ impl Harness {
         let router = router(services.clone(), Arc::clone(&buckets), new, Arc::clone(&keys), settings, stop.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let limits =
-            ConnectionLimits { most: 10, most_per_address: 10, head_timeout, stall_timeout: PATIENCE, drain: PATIENCE };
+        let limits = ConnectionLimits {
+            most: 10,
+            most_per_address: 10,
+            head_timeout,
+            idle_timeout: PATIENCE,
+            stall_timeout: PATIENCE,
+            drain: PATIENCE,
+        };
         let serving = tokio::spawn(serve(Listener::http2(listener, tls), router.clone(), limits, stop.clone()));
         Self { redis, services, buckets, keys, address, router, stop, serving, _folder: folder }
     }

@@ -57,6 +57,23 @@ fn valid_framing_passes() {
 }
 
 #[test]
+fn a_connections_first_head_and_one_that_has_begun_are_awaited() {
+    let mut framing = Framing::new();
+    let mut awaited_after = |text: String| {
+        framing.follow(text.as_bytes()).unwrap();
+        framing.awaited_head()
+    };
+    assert_eq!(awaited_after(String::new()), Some(0));
+    assert_eq!(awaited_after("\r\n".to_owned()), Some(0));
+    assert_eq!(awaited_after(GET.to_owned()), Some(0));
+    assert_eq!(awaited_after("\r\n".to_owned()), None);
+    assert_eq!(awaited_after("\r\n".to_owned()), None);
+    assert_eq!(awaited_after("G".to_owned()), Some(1));
+    assert_eq!(awaited_after(format!("{}Content-Length: 2\r\n\r\nx", &GET[1..])), None);
+    assert_eq!(awaited_after(format!("y{GET}\r\nGE")), Some(3));
+}
+
+#[test]
 fn an_incomplete_request_is_awaited() {
     assert_eq!(follow(&format!("{GET}Content-Length: 3\r\n\r\nx")), Ok(Next::Body(2)));
     assert_eq!(follow(&format!("{GET}Transfer-Encoding: chunked\r\n\r\nff\r\nx")), Ok(Next::Chunk(254)));

@@ -166,6 +166,7 @@ mod tests {
             max_connections_per_address: 1,
             trusted_proxies: Vec::new(),
             head_timeout: Duration::ZERO,
+            idle_timeout: Duration::ZERO,
             body_timeout: Duration::ZERO,
             drain: Duration::ZERO,
             drain_delay: Duration::ZERO,

@@ -246,6 +246,7 @@ pub fn intake_settings() -> IntakeSettings {
         max_connections_per_address: 1_000_000,
         trusted_proxies: Vec::new(),
         head_timeout: PATIENCE,
+        idle_timeout: PATIENCE,
         body_timeout: PATIENCE,
         drain: PATIENCE,
         drain_delay: Duration::ZERO,

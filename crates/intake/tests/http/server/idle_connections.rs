@@ -82,6 +82,59 @@ async fn idle_connections_are_closed() {
     assert!(ends.iter().all(String::is_empty));
 }
 
+const SHORT: Duration = Duration::from_millis(200);
+const NEVER: Duration = Duration::from_hours(1);
+
+async fn get_livez(connection: &mut Connection) {
+    connection.send("GET /livez HTTP/1.1\r\nHost: intake\r\n\r\n").await;
+    assert!(connection.answer().await.starts_with("HTTP/1.1 200 "));
+}
+
+#[tokio::test]
+async fn a_connection_may_be_idle_for_longer_than_a_head_takes() {
+    let harness = Harness::start().await;
+    let idle_timeout = SHORT * 4;
+    let limits = IntakeSettings { head_timeout: SHORT, idle_timeout, ..intake_settings() };
+    let server = Server::start(&harness, limits).await;
+    let mut connection = server.connect().await;
+    get_livez(&mut connection).await;
+    let begun = Instant::now();
+    assert_eq!(connection.rest().await, "");
+    assert!(begun.elapsed() >= idle_timeout - Duration::from_millis(10));
+}
+
+#[tokio::test]
+async fn a_request_that_begins_on_an_idle_connection_has_the_head_timeout() {
+    let harness = Harness::start().await;
+    let limits = IntakeSettings { head_timeout: SHORT, idle_timeout: NEVER, ..intake_settings() };
+    let server = Server::start(&harness, limits).await;
+    let mut connection = server.connect().await;
+    get_livez(&mut connection).await;
+    connection.send("GET /livez").await;
+    assert_eq!(connection.rest().await, "");
+}
+
+#[tokio::test]
+async fn a_connection_that_waits_for_its_response_is_not_idle() {
+    let harness = Harness::start().await;
+    let limits = IntakeSettings { head_timeout: SHORT, idle_timeout: SHORT, max_connections: 1, ..intake_settings() };
+    let server = Server::start(&harness, limits).await;
+    let mut connection = server.connect().await;
+    connection.send(head("Prefer: wait=1\r\nContent-Length: 1\r\n") + "x").await;
+    assert!(connection.answer().await.starts_with("HTTP/1.1 202 "));
+}
+
+#[tokio::test]
+async fn idle_connections_make_room_for_new_ones() {
+    let harness = Harness::start().await;
+    let limits = IntakeSettings { max_connections: 1, head_timeout: SHORT, idle_timeout: NEVER, ..intake_settings() };
+    let server = Server::start(&harness, limits).await;
+    let mut idle = server.connect().await;
+    get_livez(&mut idle).await;
+    get_livez(&mut server.connect().await).await;
+    assert_eq!(idle.rest().await, "");
+}
+
 #[tokio::test]
 async fn an_endless_body_is_refused_and_the_sender_sees_the_response() {
     let harness = Harness::start().await;
