@@ -61,8 +61,8 @@ pub(crate) async fn start(
     let (current, started) = intake.or_current(&bucket, started, again).await;
     let (bucket, id) = (current.unwrap_or(bucket), started?.ok_or_else(many)?);
     // If this fails, the search for abandoned replays starts the replay later.
-    let carried_out = bucket.go_on_with_replays(intake.metrics().counts_accepted(bucket.name())).await;
-    if let Err(error) = carried_out {
+    let count = intake.metrics().counts_accepted(bucket.name());
+    if let Err(error) = bucket.go_on_with_replays(intake.buckets(), count).await {
         tracing::debug!(bucket = %bucket.name(), error = &error as &dyn std::error::Error, "could not begin a \
             background replay; retrying");
     }
