@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use dripfeed_bucket::{Bucket, ReplayState};
+use dripfeed_bucket::{Bucket, DeadFilter, ReplayState};
 use dripfeed_tests::buckets::{self, buried, join, settle, submit, take_one};
 use dripfeed_tests::processes::Process;
 use dripfeed_tests::service::{Service, until};
@@ -74,6 +74,18 @@ async fn a_replay_stops_while_its_bucket_is_removed_from_the_configuration() {
 
     service.configure(&[OTHER, BUCKET].concat());
     intake.hang_up();
+    until("the replay is done", async || replay().await.state == ReplayState::Done).await;
+    assert_eq!(replay().await.done, LETTERS);
+}
+
+#[tokio::test]
+async fn a_replay_goes_on_beside_a_bucket_whose_replays_are_unreadable() {
+    let service = Service::new(&[OTHER, BUCKET].concat()).await;
+    let bucket = letters(&service).await;
+    service.redis::<()>("SET dripfeed:{a}:dead:replays x").await;
+    bucket.start_replay(DeadFilter::default(), None, None).await.expect("Redis answers").expect("few are running");
+    let _intake = service.intake().await;
+    let replay = async || bucket.replays().await.expect("Redis answers").remove(0);
     until("the replay is done", async || replay().await.state == ReplayState::Done).await;
     assert_eq!(replay().await.done, LETTERS);
 }
