@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use dripfeed_bucket::{Bucket, DeadFilter, ReplayState};
 use dripfeed_tests::buckets::{self, buried, join, settle, submit, take_one};
 use dripfeed_tests::processes::Process;
+use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
 use dripfeed_tests::service::{Service, until};
 use http::Method;
 
@@ -88,4 +89,19 @@ async fn a_replay_goes_on_beside_a_bucket_whose_replays_are_unreadable() {
     let replay = async || bucket.replays().await.expect("Redis answers").remove(0);
     until("the replay is done", async || replay().await.state == ReplayState::Done).await;
     assert_eq!(replay().await.done, LETTERS);
+}
+
+#[tokio::test]
+async fn a_replay_that_was_started_is_in_the_audit_log_though_its_progress_cannot_be_read() {
+    let service = Service::new(BUCKET).await;
+    let proxy = RedisFaultProxy::before(&service.redis).await;
+    let intake = service.role("intake", &[&format!("redis.url={}", proxy.url())]).await;
+    letters(&service).await;
+    proxy.plan("HGETALL", ProxyFault::Error("ERR planned"), 1000);
+    let started = intake.client().post("/v1/buckets/b/dead/replays", "").await.expect("an answer");
+    assert!(started.status >= 500, "{started:?}");
+    proxy.behave("HGETALL");
+    let trail = intake.client().get("/v1/buckets/b/audit").await.expect("an answer").json();
+    let detail = trail["items"][0]["detail"].as_str().unwrap_or_default();
+    assert!(trail["items"][0]["action"] == "replay" && detail.starts_with("dead letters, as "), "{trail}");
 }

@@ -66,11 +66,11 @@ pub(crate) async fn start(
         tracing::debug!(bucket = %bucket.name(), error = &error as &dyn std::error::Error, "could not begin a \
             background replay; retrying");
     }
-    let started = find(&bucket, id).await?;
-    audit::record(&bucket, &caller, "replay", &format!("{}, as {id}: {what}", counted(started.total, "dead letter")))
-        .await;
+    let started = find(&bucket, id).await;
+    let letters = started.as_ref().map_or("dead letters".to_owned(), |of| counted(of.total, "dead letter"));
+    audit::record(&bucket, &caller, "replay", &format!("{letters}, as {id}: {what}")).await;
     let location = format!("/v1/buckets/{}/dead/replays/{id}", bucket.name());
-    Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], Json(started)).into_response())
+    Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], Json(started?)).into_response())
 }
 
 /// Lists the background replays of a bucket: the latest ten, newest first.
