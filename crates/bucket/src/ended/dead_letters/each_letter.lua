@@ -17,14 +17,14 @@ local function status_of(entry)
 end
 
 -- Also of a letter of the bucket's earlier kind, whose caller is a field, or a member of the element.
-local function is_of_caller(entry, wanted)
-  if caller_of(entry) == wanted then return true end
-  local caller, element = field(entry, 'caller'), field(entry, 'element')
-  if not caller and element and string.find(element, '"caller":', 1, true) then
+local function caller_of_letter(entry)
+  local caller = caller_of(entry) or field(entry, 'caller')
+  local element = not caller and field(entry, 'element')
+  if element and string.find(element, '"caller":', 1, true) then
     local readable, members = pcall(cjson.decode, element)
     caller = readable and type(members) == 'table' and members.caller
   end
-  return type(caller) == 'string' and cut_caller(caller) == wanted
+  return type(caller) == 'string' and cut_caller(caller)
 end
 
 local function matches(filter, entry)
@@ -32,7 +32,7 @@ local function matches(filter, entry)
   if filter.is_exact and reason ~= filter.reason then return false end
   if filter.reason ~= '' and not string.find(reason, filter.reason, 1, true) then return false end
   if filter.status ~= '' and status_of(entry) ~= filter.status then return false end
-  return filter.caller == '' or is_of_caller(entry, filter.caller)
+  return filter.caller == '' or caller_of_letter(entry) == filter.caller
 end
 
 -- Calls look(letter) for those that match, as long as goes_on() says so. `from` is where to begin, as XRANGE writes it.
