@@ -116,8 +116,10 @@ fn the_answer_in_an_outcome_job_is_masked_as_in_the_outcome() {
         job("NDExMQ==", true),
         chained,
     ] {
-        let Shown::Masked(shown) = redaction().of_text(&hidden) else { panic!("{hidden}") };
-        assert!(shown.contains(r#""body":"redacted""#) && shown.contains(r#""state":"delivered""#), "{shown}");
+        let shown = redaction().of_text(&hidden);
+        let rest = r#""state":"delivered""#;
+        let is_masked = |text: &str| text.contains(r#""body":"redacted""#) && text.contains(rest);
+        assert!(matches!(&shown, Shown::Masked(text) if is_masked(text)), "{shown:?}");
     }
     for whole in [job(r#"{"card":{}}"#, false), job("thanks", false)] {
         assert_eq!(redaction().of_text(&whole), Shown::Whole, "{whole}");
