@@ -1,5 +1,6 @@
 //! Buckets for tests, small and fast by default.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use dripfeed_bucket::*;
@@ -95,6 +96,12 @@ pub async fn suspend_long_ago(redis: &TestRedis, bucket: &Bucket) {
     let suspended = bucket.suspend(incarnation, true).await.expect("Redis answers");
     assert!(matches!(suspended, Suspended::Done(_)), "{suspended:?}");
     redis.ask::<u64>(&format!("HSET dripfeed:{{{}}}:control suspended 1", bucket.name())).await;
+}
+
+/// Runs the background replays of a bucket that stays.
+pub async fn go_on_with_replays(bucket: &Bucket) {
+    let served = Arc::new(Buckets::new([bucket.clone()]));
+    bucket.go_on_with_replays(&served, || {}).await.expect("Redis answers");
 }
 
 pub async fn join(bucket: &Bucket, name: &str) -> Replica {

@@ -85,7 +85,7 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
     submit(bucket, buckets::job("replayed")).await;
     settle(&replica, take_one(&replica).await, buried("no luck")).await;
     let replay = bucket.start_replay(DeadFilter::default(), None, None).await.unwrap().expect("none is running");
-    bucket.go_on_with_replays(|| {}).await.unwrap();
+    buckets::go_on_with_replays(bucket).await;
     let replayed = loop {
         match replica.take(1).await.unwrap() {
             Take::Jobs(mut jobs, _) => break jobs.pop().expect("a job"),

@@ -110,7 +110,7 @@ impl Intake {
         &self.0.keys
     }
 
-    pub(crate) fn buckets(&self) -> &Buckets {
+    pub(crate) fn buckets(&self) -> &Arc<Buckets> {
         &self.0.buckets
     }
 

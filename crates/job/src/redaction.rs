@@ -3,13 +3,14 @@
 
 mod form;
 mod masked;
+mod outcome_job;
 mod pointer;
 
 use http::HeaderName;
 use serde_json::Value;
 
-use self::form::masked_form;
 use self::masked::masked;
+use self::outcome_job::{ANSWER, answer_in};
 use self::pointer::unescaped;
 use crate::unique_members::UniqueMembers;
 
@@ -59,20 +60,23 @@ impl Redaction {
         if self.pointers.is_empty() {
             return Shown::Whole;
         }
-        match self.of_json(text) {
-            Shown::Whole => match masked_form(text, |name, value| self.masks_field(name, value), MASK) {
-                Some(masked) => Shown::Masked(masked),
-                None if self.may_name_member(text) => Shown::Hidden,
-                None => Shown::Whole,
-            },
-            masked => masked,
+        if is_json(text) {
+            return self.of_document(text);
+        }
+        if may_contain_json(text) {
+            return Shown::Hidden;
+        }
+        match self.of_form(text) {
+            Some(masked) => Shown::Masked(masked),
+            None if self.may_name_member(text) => Shown::Hidden,
+            None => Shown::Whole,
         }
     }
 
     /// Whether a text that is neither JSON nor a form contains the name of a masked member: it may be XML, a multipart
     /// form, or a message that repeats what was sent.
     fn may_name_member(&self, text: &str) -> bool {
-        if is_json(text) || is_form(text) {
+        if is_form(text) {
             return false;
         }
         let text = text.to_lowercase();
@@ -82,21 +86,28 @@ impl Redaction {
         self.pointers.iter().filter_map(name).any(|name| text.contains(&name))
     }
 
+    /// A text that may be part of another one.
     fn of_json(&self, text: &str) -> Shown {
-        if is_json(text) {
-            return masked(text, &self.pointers, MASK).map_or(Shown::Whole, Shown::Masked);
+        match is_json(text) {
+            true => self.of_document(text),
+            false if may_contain_json(text) => Shown::Hidden,
+            false => Shown::Whole,
         }
-        if may_contain_json(text) { Shown::Hidden } else { Shown::Whole }
     }
 
-    /// Whether a decoded field of a form body is masked. A field `card[number]` belongs to `card`. A value may be JSON.
-    fn masks_field(&self, name: &str, value: &str) -> bool {
-        let (first, is_within) = name.split_once('[').map_or((name, false), |(first, _)| (first, true));
-        let is_named = |pointer: &String| match pointer[1..].split_once('/') {
-            None => unescaped(&pointer[1..]) == first,
-            Some((token, _)) => is_within && unescaped(token) == first,
+    /// `json` is an object or an array.
+    fn of_document(&self, json: &str) -> Shown {
+        let answer = self.hides_answer(json).then_some(ANSWER);
+        let pointers = self.pointers.iter().map(String::as_str).chain(answer);
+        masked(json, pointers, MASK).map_or(Shown::Whole, Shown::Masked)
+    }
+
+    /// Whether the JSON is the body of an outcome job with an answer that isn't shown whole.
+    fn hides_answer(&self, json: &str) -> bool {
+        let shown = |answer: outcome_job::Answer<'_>| {
+            if answer.base64 { self.of_bytes() } else { self.of_text(&answer.body) }
         };
-        self.pointers.iter().any(is_named) || self.of_json(value) != Shown::Whole
+        answer_in(json).is_some_and(|answer| shown(answer) != Shown::Whole)
     }
 
     /// Bytes that aren't UTF-8 can't be parsed, and may be JSON in another encoding, or compressed.

@@ -4,6 +4,8 @@
 mod admission;
 /// Jobs that are taken, called and settled.
 mod delivery;
+/// Dead letters from before the kind was changed.
+mod letters;
 /// Operators' commands.
 mod operation;
 /// Jobs of replicas that died, left, or got no reply.

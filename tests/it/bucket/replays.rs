@@ -39,7 +39,7 @@ async fn letters(bucket: &Bucket) -> BTreeSet<JobId> {
 
 async fn start(bucket: &Bucket, filter: DeadFilter, rate: Option<Rate>) -> ReplayId {
     let id = bucket.start_replay(filter, rate, Some("ops")).await.expect("Redis answers").expect("few are running");
-    bucket.go_on_with_replays(|| {}).await.expect("Redis answers");
+    buckets::go_on_with_replays(bucket).await;
     id
 }
 
@@ -82,7 +82,7 @@ async fn a_replay_of_a_dead_process_goes_on_though_the_clock_of_redis_was_set_ba
     let in_an_hour = seconds * 1000 + 3_600_000;
     let lease = redis::Cmd::hset("dripfeed:{stream}:dead:replays", format!("{id}:lease"), format!("dead {in_an_hour}"));
     redis.store().await.command::<u64>(&lease).await.unwrap();
-    bucket.go_on_with_replays(|| {}).await.unwrap();
+    buckets::go_on_with_replays(&bucket).await;
     assert_eq!(ended(&bucket, id).await.done, 3);
 }
 
@@ -177,7 +177,7 @@ async fn a_cancelled_replay_stays_cancelled_and_its_letters_stay() {
     until("the first is replayed", async || found(&bucket, id).await.done == 1).await;
     for found in [CancelledReplay::Now, CancelledReplay::EndedBefore] {
         assert_eq!(bucket.cancel_replay(id).await.unwrap(), found);
-        bucket.go_on_with_replays(|| {}).await.unwrap();
+        buckets::go_on_with_replays(&bucket).await;
     }
     let replay = found(&bucket, id).await;
     assert_eq!((replay.state, replay.done, letters(&bucket).await.len()), (ReplayState::Cancelled, 1, 2));
@@ -253,7 +253,7 @@ async fn several_who_want_to_carry_it_out_replay_each_letter_once() {
     let others = futures::future::join_all((0..4).map(|_| open(&redis, settings(Kind::Stream, 1000)))).await;
     let id = bucket.start_replay(NO_FILTER, Some("1000/s".parse().unwrap()), None).await.unwrap().unwrap();
     while found(&bucket, id).await.state == ReplayState::Running {
-        futures::future::join_all(others.iter().map(|other| other.go_on_with_replays(|| {}))).await;
+        futures::future::join_all(others.iter().map(buckets::go_on_with_replays)).await;
     }
     assert_eq!(found(&bucket, id).await.done, 100);
     assert_eq!((bucket.census().await.unwrap().level, letters(&bucket).await.len()), (100, 0));

@@ -21,7 +21,7 @@ static NEWEST: Script = Script::new("newest_letter", SHARED, include_str!("dead_
 
 const LIST: &str = "dead";
 /// The field of a job that was replayed with another payload: the id of the job that died.
-pub(super) const REPLAY_OF: &str = "replay_of";
+pub(in crate::ended) const REPLAY_OF: &str = "replay_of";
 /// Maximum ids in one call.
 const MOST_IDS: usize = 500;
 

@@ -8,15 +8,16 @@
 -- ARGV  1 version of what is in force (pace.lua)  2 id of the job that died  3 capacity  4 capacity in bytes
 --       5 plan of the pace ('': none)
 --       6 the most jobs of one caller (0: not bounded; free: as many as there is room)  7 the most bytes of one caller
---       8 ms until the new job is due (0: at once)  9 the replay of many that this is part of, or '', then names and
---         values of the new job, where it isn't as the one that died
+--       8 ms until the new job is due (0: at once)  9 the replay of many that this is part of, or ''
+--       10 the kind of the bucket, then names and values of the new job, where it isn't as the one that died
 -- Result  { 'changed', … } | { 'absent' } | { 'ended' }: that replay has | { 'admitted', new id, level, eta in ms }
+--         { 'other_kind' }: the letter is of the bucket's earlier kind, so the new job must be given
 --         { 'bucket_full' | 'max_share' | 'never_fits', retry after in ms (-1: never), level }
 local keys = { jobs = KEYS[1], tally = KEYS[4], dead = KEYS[6], letters = KEYS[7], sizes = KEYS[8] }
 local PACE, METER, TALLY = KEYS[2], KEYS[3], KEYS[4]
 local CONTROL, HOLDERS, REPLAYS, NOTICES = KEYS[5], KEYS[9], KEYS[10], KEYS[11]
 local version, job, capacity, capacity_bytes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local plan, delay, part_of, FIRST_EDITED = ARGV[5], tonumber(ARGV[8]), ARGV[9], 10
+local plan, delay, part_of, is_list, FIRST_EDITED = ARGV[5], tonumber(ARGV[8]), ARGV[9], ARGV[10] == 'list', 11
 local most_of_one, most_bytes_of_one = ARGV[6], ARGV[7]
 local changed, is_paused = control_read(CONTROL, version)
 if changed then return changed end
@@ -32,6 +33,8 @@ local level, pending = count_jobs(keys.jobs)
 local NOT_AGAIN = { job = true, reason = true, outcome = true, due = true, expires = true }
 local entry = { unpack(ARGV, FIRST_EDITED) }
 if #entry == 0 then
+  local has_body = field(found[2], 'body') or field(found[2], 'request_details')
+  if is_list ~= (field(found[2], 'element') ~= nil and not has_body) then return { 'other_kind' } end
   for i = 1, #found[2], 2 do
     local name, value = found[2][i], found[2][i + 1]
     -- Its first deadline has passed with its first life.

@@ -1,19 +1,22 @@
 //! Replay: submits a dead letter as a new job, within capacity and rate limit.
 
+mod edited;
+mod letter_job;
+
+use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use dripfeed_job::entry::{self, NewEntry};
-use dripfeed_job::{JobId, Rate, Submission};
+use dripfeed_job::{JobId, Rate};
 use dripfeed_store::Call;
-use http::header::CONTENT_ENCODING;
 
+use self::letter_job::{NewFields, fields_in, submission_of};
 use crate::admission::{Admitted, RefusalReason, Refused};
 use crate::bucket::Bucket;
-use crate::ended::dead_letters::{DeadFilter, REPLAY_OF};
+use crate::ended::dead_letters::DeadFilter;
 use crate::ended::replays::replay_task::ReplayId;
 use crate::error::BucketError;
 use crate::script::redis_bucket::{EffectiveSettings, RedisBucket, WaitFor};
+use crate::script::reply::Reply;
 use crate::script::scripts::PlannedScripts;
 use crate::settings::Kind;
 
@@ -40,51 +43,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn replay(&self, id: JobId) -> Result<Replayed, BucketError> {
-        Ok(self.redis_bucket.replay(id, Duration::ZERO, None, None).await?.unwrap_or(Replayed::Unknown))
-    }
-
-    /// Like [`Bucket::replay`], with another payload. The new job references the old one. List buckets, and jobs that
-    /// can't be parsed, aren't supported. `content_type` `None` is unchanged, `content_encoding` `None` is removed.
-    ///
-    /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn replay_edited(
-        &self,
-        id: JobId,
-        body: Bytes,
-        content_type: Option<String>,
-        content_encoding: Option<&str>,
-    ) -> Result<Replayed, BucketError> {
-        if self.redis_bucket.kind == Kind::List {
-            return Err(BucketError::Unsupported("replays with another payload"));
-        }
-        let Some((_, fields)) = self.redis_bucket.letter_of(id).await? else { return Ok(Replayed::Unknown) };
-        let mut died = entry::decode(id, &fields)
-            .map_err(|_| BucketError::Edit("it is no job that dripfeed has submitted".to_owned()))?;
-        died.headers.remove(&CONTENT_ENCODING);
-        if let Some(encoding) = content_encoding {
-            let pushed = died.headers.push(CONTENT_ENCODING.as_str(), encoding);
-            pushed.map_err(|error| BucketError::Edit(error.to_string()))?;
-        }
-        let edited = Submission {
-            body,
-            content_type: content_type.or(died.content_type),
-            method: died.method,
-            path: died.path,
-            headers: died.headers,
-            caller: died.caller,
-            traceparent: died.traceparent,
-            retries: died.retries,
-            timeout: died.timeout,
-            priority: died.priority,
-            group: died.group,
-            chain: died.chain,
-            ..Submission::default()
-        };
-        let mut edited = entry::encode(&edited);
-        edited.options.push((REPLAY_OF, id.to_string()));
-        let replayed = self.redis_bucket.replay(id, Duration::ZERO, None, Some(&edited)).await?;
-        Ok(replayed.unwrap_or(Replayed::Unknown))
+        Ok(self.redis_bucket.replay(id, Duration::ZERO, None, NewFields::new()).await?.unwrap_or(Replayed::Unknown))
     }
 
     /// Submits matching letters as new jobs, oldest first, as far as the bucket has room. With a `rate` each job is
@@ -104,7 +63,7 @@ impl Bucket {
             let delay = rate.map_or(Duration::ZERO, |rate| {
                 Duration::from_micros(done.replayed.saturating_mul(rate.period_us()) / rate.limit())
             });
-            let replayed = self.redis_bucket.replay(*id, delay, None, None).await;
+            let replayed = self.redis_bucket.replay(*id, delay, None, NewFields::new()).await;
             match replayed.map_err(|error| error.after(done.replayed))?.unwrap_or(Replayed::Unknown) {
                 Replayed::As(_) => done.replayed += 1,
                 Replayed::Refused(refused) if refused.is_of_one_letter() => done.left += 1,
@@ -135,15 +94,19 @@ impl RedisBucket {
         id: JobId,
         delay: Duration,
         part_of: Option<ReplayId>,
-        edited: Option<&NewEntry<'_>>,
+        edited: NewFields,
     ) -> Result<Option<Replayed>, BucketError> {
-        let (effective, mut reply) = self
-            .run_with_settings("replay", WaitFor::Durability, |effective| {
-                self.replay_call(effective, id, delay, part_of, edited)
-            })
-            .await?;
+        let (mut effective, mut reply) = self.ask_to_replay(id, delay, part_of, &edited).await?;
+        let mut word = reply.text()?;
+        if word == "other_kind" {
+            let Some((_, letter)) = self.letter_of(id).await? else { return Ok(Some(Replayed::Unknown)) };
+            // What can't be parsed stays: it wouldn't be called.
+            let Ok(job) = submission_of(id, letter) else { return Ok(Some(Replayed::Unknown)) };
+            (effective, reply) = self.ask_to_replay(id, delay, part_of, &fields_in(self.kind, job)).await?;
+            word = reply.text()?;
+        }
         let capacity = effective.settings.capacity;
-        let replayed = match reply.text()?.as_str() {
+        let replayed = match word.as_str() {
             "ended" => return Ok(None),
             "absent" => Replayed::Unknown,
             "admitted" => {
@@ -163,13 +126,24 @@ impl RedisBucket {
         Ok(Some(replayed))
     }
 
+    async fn ask_to_replay(
+        &self,
+        id: JobId,
+        delay: Duration,
+        part_of: Option<ReplayId>,
+        edited: &NewFields,
+    ) -> Result<(Arc<EffectiveSettings>, Reply), BucketError> {
+        let call = |effective: &EffectiveSettings| self.replay_call(effective, id, delay, part_of, edited);
+        self.run_with_settings("replay", WaitFor::Durability, call).await
+    }
+
     fn replay_call(
         &self,
         effective: &EffectiveSettings,
         id: JobId,
         delay: Duration,
         part_of: Option<ReplayId>,
-        edited: Option<&NewEntry<'_>>,
+        edited: &NewFields,
     ) -> Call<'static> {
         let (keys, settings) = (&self.keys, &effective.settings);
         let common = vec![
@@ -189,9 +163,9 @@ impl RedisBucket {
         let mut call = REPLAY.of(self.kind, effective.pace.is_some()).on(&keys.and_level(all));
         call.arg(&effective.version).arg(id.to_string()).arg(settings.capacity).arg(settings.capacity_bytes);
         call.arg(&plan[..]).arg(&effective.share_of_one).arg(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
-        call.arg(part_of.map_or_else(String::new, |replay| replay.to_string()));
-        for (name, value) in edited.into_iter().flat_map(NewEntry::fields) {
-            call.arg(name).arg(value);
+        call.arg(part_of.map_or_else(String::new, |replay| replay.to_string())).arg(self.kind.as_str());
+        for (name, value) in edited {
+            call.arg(*name).arg(value);
         }
         call
     }

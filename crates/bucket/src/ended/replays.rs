@@ -10,6 +10,7 @@ mod replay_run;
 pub(crate) mod replay_task;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use dripfeed_job::Rate;
 use dripfeed_store::Script;
@@ -17,7 +18,7 @@ use dripfeed_store::Script;
 use self::progress::{Lease, Progress};
 use self::replay_run::ReplayRun;
 use self::replay_task::{ReplayId, ReplayState, ReplayTask, WantedReplay};
-use crate::bucket::Bucket;
+use crate::bucket::{Bucket, Buckets};
 use crate::ended::dead_letters::DeadFilter;
 use crate::error::BucketError;
 use crate::inspect::count_each::count_each;
@@ -101,15 +102,26 @@ impl Bucket {
         })
     }
 
-    /// Runs the replays whose lease no process has. To be called at the start and periodically. `replayed` is called
-    /// for each job that this process submits for them.
+    /// Runs the replays whose lease no process has, while the bucket is one of `served`: a bucket that was removed gets
+    /// no more jobs. To be called at the start and periodically. `replayed` is called for each job that this process
+    /// submits for them.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn go_on_with_replays(&self, replayed: impl Fn() + Clone + Send + 'static) -> Result<(), BucketError> {
+    pub async fn go_on_with_replays(
+        &self,
+        served: &Arc<Buckets>,
+        replayed: impl Fn() + Clone + Send + 'static,
+    ) -> Result<(), BucketError> {
         for task in self.replays().await?.into_iter().filter(|task| task.state == ReplayState::Running) {
             if let Some(run) = ReplayRun::claim(self.clone(), task, replayed.clone()).await? {
-                tokio::spawn(run.carry_out());
+                let (bucket, served) = (self.clone(), Arc::clone(served));
+                tokio::spawn(async move {
+                    tokio::select! {
+                        () = run.carry_out() => {}
+                        () = served.removed(&bucket) => {}
+                    }
+                });
             }
         }
         Ok(())

@@ -39,7 +39,10 @@ fn one(visitor: &Visitor, path: &str, replay: &Replay) -> Markup {
             span.count {
                 (numbers::count(replay.done)) " of " (numbers::count(replay.total))
                 @if replay.failed > 0 {
-                    span.faint { "; " (numbers::count(replay.failed)) " left, as their caller is at its share" }
+                    span.faint {
+                        "; " (numbers::count(replay.failed))
+                        " left: their callers are at their share, or they are larger than the bucket"
+                    }
                 }
                 @if replay.gone > 0 {
                     span.faint { "; " (numbers::count(replay.gone)) " were replayed or deleted otherwise" }

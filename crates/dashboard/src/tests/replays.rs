@@ -47,4 +47,5 @@ fn a_replay_that_is_done_is_shown_whole_though_others_took_some_letters() {
         page.contains(r#"max="68" value="68""#) && page.contains("51 were replayed or deleted otherwise"),
         "{page}"
     );
+    assert!(page.contains("2 left: their callers are at their share, or they are larger than the bucket"), "{page}");
 }

@@ -130,8 +130,8 @@ pub(super) async fn run(Arguments { bucket, command, connection }: &Arguments) -
                 Some(left) => Err(Failure::new(
                     Exit::RefusedForNow,
                     format!(
-                        "not replayed: {}; the bucket is full, or they are larger than its capacity_bytes: run it \
-                            again later",
+                        "not replayed: {}; the bucket or the share of their callers is full, or they are larger than \
+                            its capacity_bytes: run it again later",
                         counted(left, "dead letter")
                     ),
                 )),

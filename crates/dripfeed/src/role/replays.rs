@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::error::Error;
+use std::sync::Arc;
 use std::time::Duration;
 
 use dripfeed_bucket::{Bucket, BucketError, Buckets, with_replays};
@@ -13,13 +14,13 @@ const EVERY: Duration = Duration::from_secs(3);
 const CHUNK: usize = 100;
 const PAUSE: Duration = Duration::from_millis(100);
 
-pub(super) async fn keep_resuming(buckets: &Buckets, metrics: &IntakeMetrics) -> Infallible {
+pub(super) async fn keep_resuming(buckets: &Arc<Buckets>, metrics: &IntakeMetrics) -> Infallible {
     loop {
         sleep(EVERY).await;
         let all: Vec<Bucket> = buckets.all().values().cloned().collect();
         for chunk in all.chunks(CHUNK) {
             // The connection logs that Redis is unreachable.
-            if let Err(error) = resume(chunk, metrics).await {
+            if let Err(error) = resume(chunk, buckets, metrics).await {
                 tracing::debug!(error = &error as &dyn Error, "could not read background replays from Redis");
             }
             sleep(PAUSE).await;
@@ -27,11 +28,16 @@ pub(super) async fn keep_resuming(buckets: &Buckets, metrics: &IntakeMetrics) ->
     }
 }
 
-async fn resume(buckets: &[Bucket], metrics: &IntakeMetrics) -> Result<(), BucketError> {
-    let found = with_replays(buckets).await?;
-    for (bucket, _) in buckets.iter().zip(found).filter(|(_, has_replays)| *has_replays) {
+async fn resume(some: &[Bucket], buckets: &Arc<Buckets>, metrics: &IntakeMetrics) -> Result<(), BucketError> {
+    let found = with_replays(some).await?;
+    for (bucket, _) in some.iter().zip(found).filter(|(_, has_replays)| *has_replays) {
         // Boxed to keep the future of the role small.
-        Box::pin(bucket.go_on_with_replays(metrics.counts_accepted(bucket.name()))).await?;
+        let resumed = Box::pin(bucket.go_on_with_replays(buckets, metrics.counts_accepted(bucket.name()))).await;
+        // The next buckets may be on another server, or have other keys.
+        if let Err(error) = resumed {
+            let error = &error as &dyn Error;
+            tracing::debug!(bucket = %bucket.name(), error, "could not resume background replays");
+        }
     }
     Ok(())
 }

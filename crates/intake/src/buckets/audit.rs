@@ -22,11 +22,11 @@ use crate::request::time;
 #[schema(as = AuditEntry)]
 pub(crate) struct Audited {
     at: String,
-    /// The id of the key. Null: no keys were configured.
+    /// The id of the key. Null: no keys were configured, or it was `dripfeed doctor --repair`.
     #[schema(required)]
     key: Option<String>,
-    /// `pause`, `resume`, `change`, `purge`, `cancel`, `replay`, `edit`, `delete`, `schedule` or `define`; of a key
-    /// `create`, `change` or `delete`.
+    /// `pause`, `resume`, `change`, `purge`, `cancel`, `replay`, `edit`, `delete`, `schedule` or `define`; by `dripfeed
+    /// doctor --repair` `write_off`; of a key `create`, `change` or `delete`.
     action: String,
     /// Details, such as `leak.rate: 5/s → 10/s`; may be empty.
     detail: String,

@@ -61,16 +61,16 @@ pub(crate) async fn start(
     let (current, started) = intake.or_current(&bucket, started, again).await;
     let (bucket, id) = (current.unwrap_or(bucket), started?.ok_or_else(many)?);
     // If this fails, the search for abandoned replays starts the replay later.
-    let carried_out = bucket.go_on_with_replays(intake.metrics().counts_accepted(bucket.name())).await;
-    if let Err(error) = carried_out {
+    let count = intake.metrics().counts_accepted(bucket.name());
+    if let Err(error) = bucket.go_on_with_replays(intake.buckets(), count).await {
         tracing::debug!(bucket = %bucket.name(), error = &error as &dyn std::error::Error, "could not begin a \
             background replay; retrying");
     }
-    let started = find(&bucket, id).await?;
-    audit::record(&bucket, &caller, "replay", &format!("{}, as {id}: {what}", counted(started.total, "dead letter")))
-        .await;
+    let started = find(&bucket, id).await;
+    let letters = started.as_ref().map_or("dead letters".to_owned(), |of| counted(of.total, "dead letter"));
+    audit::record(&bucket, &caller, "replay", &format!("{letters}, as {id}: {what}")).await;
     let location = format!("/v1/buckets/{}/dead/replays/{id}", bucket.name());
-    Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], Json(started)).into_response())
+    Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], Json(started?)).into_response())
 }
 
 /// Lists the background replays of a bucket: the latest ten, newest first.

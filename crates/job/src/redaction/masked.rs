@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 use super::pointer::unescaped;
 
 /// `json` must be valid, with unique members, and `mask` without escapes. Returns `None` if no value is masked.
-pub(super) fn masked(json: &str, pointers: &[String], mask: &str) -> Option<String> {
-    let mut spans: Vec<Range<usize>> = pointers.iter().filter_map(|pointer| span(json, pointer)).collect();
+pub(super) fn masked<'p>(json: &str, pointers: impl Iterator<Item = &'p str>, mask: &str) -> Option<String> {
+    let mut spans: Vec<Range<usize>> = pointers.filter_map(|pointer| span(json, pointer)).collect();
     if spans.is_empty() {
         return None;
     }

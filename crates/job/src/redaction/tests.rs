@@ -78,13 +78,54 @@ fn of_a_form_body_fields_are_masked_by_their_names() {
         // JSON in a field.
         ("payload=%7B%22card%22%3A4111%7D&n=1", "payload=redacted&n=1"),
         ("payload=%7B%22card%22%3A41", "payload=redacted"),
+        // JSON without a field, as of `curl --data-urlencode`.
+        ("%7B%22card%22%3A4111%7D", "redacted"),
+        ("n=1&%7B%22card%22%3A4111%7D=&%5B%7B%22card%22%3A4111", "n=1&redacted&redacted"),
+        ("%22%7B%5C%22card%5C%22%3A4111%7D%22=1", "redacted"),
     ] {
         assert_eq!(of(text), Shown::Masked(masked.to_owned()), "{text}");
     }
-    for whole in ["name=card", "cards=1", "items=1", "card", "payload=%7B%22n%22%3A1%7D", "x=%zz&y=100%", "&=&", "="] {
+    for whole in [
+        "name=card",
+        "cards=1",
+        "items=1",
+        "card",
+        "payload=%7B%22n%22%3A1%7D",
+        "%7B%22n%22%3A1%7D",
+        "n%5B%5D=1",
+        "x=%zz&y=100%",
+        "&=&",
+        "=",
+    ] {
         assert_eq!(of(whole), Shown::Whole, "{whole}");
     }
     assert_eq!(of("card[number]=4111"), Shown::Hidden, "it contains `[`");
+}
+
+#[test]
+fn the_answer_in_an_outcome_job_is_masked_as_in_the_outcome() {
+    let job = |answer: &str, base64: bool| {
+        let outcome = json!({ "result": "delivered", "body": answer, "base64": base64 });
+        json!({ "id": "1-0", "bucket": "b", "state": "delivered", "outcome": outcome }).to_string()
+    };
+    let chained = job(&job(r#"{"card":{"number":4111}}"#, false), false);
+    for hidden in [
+        job(r#"{"card":{"number":4111}}"#, false),
+        job(r#"{"card":{"number":41"#, false),
+        job("<number>4111</number>", false),
+        job("NDExMQ==", true),
+        chained,
+    ] {
+        let shown = redaction().of_text(&hidden);
+        let rest = r#""state":"delivered""#;
+        let is_masked = |text: &str| text.contains(r#""body":"redacted""#) && text.contains(rest);
+        assert!(matches!(&shown, Shown::Masked(text) if is_masked(text)), "{shown:?}");
+    }
+    for whole in [job(r#"{"card":{}}"#, false), job("thanks", false)] {
+        assert_eq!(redaction().of_text(&whole), Shown::Whole, "{whole}");
+    }
+    let bytes = job("NDExMQ==", true);
+    assert_eq!(Redaction::new(&["X-Api-Key".to_owned()]).unwrap().of_text(&bytes), Shown::Whole);
 }
 
 #[test]
@@ -101,7 +142,9 @@ fn all_else_stays_as_it_was_sent() {
     ] {
         assert_eq!(of(text), Shown::Masked(masked.to_owned()), "{text}");
     }
-    assert_eq!(of(r#"[{"card": 1}, "items", 1.10]"#), Shown::Whole);
+    for whole in [r#"[{"card": 1}, "items", 1.10]"#, r#"{"token":"eA==","order":{"n":[1]}}"#, r#"{"q":"a&card=1"}"#] {
+        assert_eq!(of(whole), Shown::Whole, "{whole}");
+    }
 }
 
 #[test]

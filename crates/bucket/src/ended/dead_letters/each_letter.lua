@@ -16,12 +16,23 @@ local function status_of(entry)
   return string.match(field(entry, 'outcome') or '', '"status":(%d+)') or 'none'
 end
 
+-- Also of a letter of the bucket's earlier kind, whose caller is a field, or a member of the element.
+local function caller_of_letter(entry)
+  local caller = caller_of(entry) or field(entry, 'caller')
+  local element = not caller and field(entry, 'element')
+  if element and string.find(element, '"caller":', 1, true) then
+    local readable, members = pcall(cjson.decode, element)
+    caller = readable and type(members) == 'table' and members.caller
+  end
+  return type(caller) == 'string' and cut_caller(caller)
+end
+
 local function matches(filter, entry)
   local reason = field(entry, 'reason') or ''
   if filter.is_exact and reason ~= filter.reason then return false end
   if filter.reason ~= '' and not string.find(reason, filter.reason, 1, true) then return false end
   if filter.status ~= '' and status_of(entry) ~= filter.status then return false end
-  return filter.caller == '' or caller_of(entry) == filter.caller
+  return filter.caller == '' or caller_of_letter(entry) == filter.caller
 end
 
 -- Calls look(letter) for those that match, as long as goes_on() says so. `from` is where to begin, as XRANGE writes it.

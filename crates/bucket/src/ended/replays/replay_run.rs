@@ -101,7 +101,7 @@ impl<F: Fn()> ReplayRun<F> {
             if self.wait().await? == Next::Stop {
                 return Ok(None);
             }
-            match self.bucket.redis_bucket.replay(id, Duration::ZERO, Some(self.task.id), None).await? {
+            match self.bucket.redis_bucket.replay(id, Duration::ZERO, Some(self.task.id), Vec::new()).await? {
                 None => return Ok(None),
                 Some(Replayed::As(_)) => {
                     (self.replayed)();
