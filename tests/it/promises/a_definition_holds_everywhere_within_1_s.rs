@@ -10,6 +10,7 @@ mod deletions;
 mod earlier_buckets;
 mod failover;
 mod looks;
+mod pages;
 mod redis_away;
 mod refusals;
 mod reload;
