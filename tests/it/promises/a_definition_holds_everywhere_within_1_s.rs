@@ -5,6 +5,7 @@
 mod at_once;
 mod bounds;
 mod clean_names;
+mod created_again;
 mod credentials;
 mod deletions;
 mod earlier_buckets;
