@@ -2,6 +2,7 @@
 //! other at once, changes and deletions reach all processes by their next look, and a name that was deleted comes back
 //! clean. (The interval of the looks is in `crates/dripfeed/src/role/defined.rs`.)
 
+mod abandoned;
 mod at_once;
 mod bounds;
 mod clean_names;

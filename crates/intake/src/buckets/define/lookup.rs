@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dripfeed_bucket::{Bucket, BucketError, Definition, Opened, Reopened};
+use dripfeed_bucket::{Bucket, BucketError, Definition, Reopened};
 
 use super::definitions::Definitions;
 use crate::intake::Intake;
@@ -61,17 +61,12 @@ impl Intake {
             return Ok(None);
         };
         // The process that created it may have stopped before opening it, or one that suspended it before deleting it.
-        let is_open = match bucket.open(definition.version).await? {
-            Opened::Open => true,
-            Opened::Suspended => match bucket.reopen_abandoned().await? {
-                Reopened::Open => true,
-                // Not reported as unknown, which clients would take as final.
-                Reopened::Suspended => return Err(BucketError::Suspended),
-                Reopened::Gone => false,
-            },
-            Opened::Closed | Opened::Gone => false,
-        };
-        Ok(is_open.then_some(bucket))
+        match bucket.open_unless_deleted(definition.version).await? {
+            Reopened::Open => Ok(Some(bucket)),
+            // Not reported as unknown, which clients would take as final.
+            Reopened::Suspended => Err(BucketError::Suspended),
+            Reopened::Gone => Ok(None),
+        }
     }
 
     fn followed_definitions(&self) -> Option<Arc<dyn Definitions>> {
