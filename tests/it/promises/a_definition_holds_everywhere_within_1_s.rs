@@ -2,14 +2,17 @@
 //! other at once, changes and deletions reach all processes by their next look, and a name that was deleted comes back
 //! clean. (The interval of the looks is in `crates/dripfeed/src/role/defined.rs`.)
 
+mod abandoned;
 mod at_once;
 mod bounds;
 mod clean_names;
+mod created_again;
 mod credentials;
 mod deletions;
 mod earlier_buckets;
 mod failover;
 mod looks;
+mod pages;
 mod redis_away;
 mod refusals;
 mod reload;

@@ -52,7 +52,13 @@ impl Slots {
     /// The slots of one bucket; 0 if it was deleted or its key has another type. Such a bucket starts no calls, and the
     /// others still need their slots.
     async fn of(bucket: Bucket) -> Result<Self, BucketError> {
-        match bucket.slots().await {
+        let mut slots = bucket.slots().await;
+        if matches!(slots, Err(BucketError::Gone)) {
+            // Its deletion may be abandoned. Without processors nothing else may open it, and its jobs would wait.
+            bucket.reopen_or_log().await;
+            slots = bucket.slots().await;
+        }
+        match slots {
             Err(
                 BucketError::Gone
                 | BucketError::OtherKind { .. }

@@ -6,9 +6,11 @@
 --       3 the version that the caller knows ('*': any), then per setting: its name, and its value or '' for the
 --       configured one; `paused`: '1' or ''
 -- Result  { 'changed', fields of control after the change } | { 'other version' }: nothing was changed |
---         { 'gone' }: the bucket was deleted, or created again
+--         { 'gone' }: the bucket was deleted, or created again, or is suspended for its deletion
 local CONTROL, METER, VERSION, incarnation, known = KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3]
 if is_deleted(CONTROL, incarnation) then return { 'gone' } end
+-- The answer is that nothing was changed, so a suspended bucket isn't, either.
+if incarnation ~= '' and redis.call('HEXISTS', CONTROL, 'closed') == 1 then return { 'gone' } end
 if known ~= '*' and (redis.call('HGET', CONTROL, 'version') or '') ~= known then return { 'other version' } end
 -- Raises the error for a key of another type before the first write.
 rates.look(METER, 'leak')

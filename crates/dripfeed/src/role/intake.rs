@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use dripfeed_auth::ApiKeys;
-use dripfeed_bucket::Buckets;
+use dripfeed_bucket::{Bucket, Buckets};
 use dripfeed_grpc::GrpcSettings;
 use dripfeed_http::{Health, Listener, Tls};
 use dripfeed_intake::metrics::{BucketGauges, IntakeMetrics, LimitMetrics, MetricsExporter};
@@ -360,8 +360,14 @@ struct IntakeBuckets {
 impl ServesDefined for IntakeBuckets {
     fn change(&self, changed: &[Arc<DefinedBucket>], gone: &[BucketName], all: &AllDefined) {
         let changed = changed.iter().map(|defined| buckets::defined(defined, &self.connected, &self.buckets));
-        self.buckets.change(&changed.collect::<Vec<_>>(), gone);
-        gone.iter().for_each(|bucket| self.intake.metrics().forget(bucket));
+        let changed: Vec<Bucket> = changed.collect();
+        let is_created_again = |bucket: &&Bucket| {
+            let before = self.buckets.get(bucket.name().as_str());
+            before.is_some_and(|before| before.incarnation() != bucket.incarnation())
+        };
+        let created_again: Vec<&BucketName> = changed.iter().filter(is_created_again).map(Bucket::name).collect();
+        self.buckets.change(&changed, gone);
+        gone.iter().chain(created_again).for_each(|bucket| self.intake.metrics().forget(bucket));
         self.served.define(all);
     }
 }

@@ -64,22 +64,29 @@ pub(crate) async fn change(
     let body = body::read(Sender { caller: &caller, address }, body, &intake).await?;
     let overrides = body::parse(body, |body| json::read::<Patch>(body)?.overrides()).await?;
     check_defined(&intake, &bucket, &overrides)?;
-    let (checked, state) = if is_dry_run {
-        let checked = check_change(&intake, &bucket, &overrides, &preconditions).await?;
-        (checked, BucketState::of(&bucket).await?)
+    let (bucket, checked, state) = if is_dry_run {
+        let (intake, overrides, preconditions) = (&intake, &overrides, &preconditions);
+        let check = |bucket| async move { check_change(intake, &bucket, overrides, preconditions).await };
+        let (bucket, checked) = intake.in_current(bucket, check).await;
+        let (checked, state) = (checked?, BucketState::of(&bucket).await?);
+        (bucket, checked, state)
     } else {
         // The changes of one caller are made one after another, so that each is checked against the result of the
         // previous one.
         let turn = intake.lookup_turn(&caller, address).await;
-        let (intake, changed) = (intake.clone(), bucket.clone());
+        let intake = intake.clone();
         let work = async move {
-            let (checked, in_force) = apply(&intake, &changed, &overrides, &preconditions).await?;
-            let changes = value_change::all(&changed, &checked.before, &overrides);
-            audit::record_changes(&changed, &caller, "change", changes).await;
-            Ok::<_, Problem>((checked, in_force))
+            let (of, overrides, preconditions) = (&intake, &overrides, &preconditions);
+            let apply = |bucket| async move { apply(of, &bucket, overrides, preconditions).await };
+            let (bucket, applied) = intake.in_current(bucket, apply).await;
+            let (checked, in_force) = applied?;
+            let changes = value_change::all(&bucket, &checked.before, overrides);
+            audit::record_changes(&bucket, &caller, "change", changes).await;
+            Ok::<_, Problem>((bucket, checked, in_force))
         };
-        let (checked, in_force) = turn.run(work).await??;
-        (checked, BucketState::after(&bucket, &in_force).await?)
+        let (bucket, checked, in_force) = turn.run(work).await??;
+        let state = BucketState::after(&bucket, &in_force).await?;
+        (bucket, checked, state)
     };
     let tag = version::of(&bucket, checked.definition.as_deref(), &state.version);
     Ok(([e_tag(tag)], Json(state)).into_response())

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use dripfeed_auth::{Read, Waiter};
-use dripfeed_bucket::{Flow, Flows, PriorityState};
+use dripfeed_bucket::{Bucket, Flow, Flows, PriorityState};
 use dripfeed_job::duration::ms_up;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -39,8 +39,9 @@ pub(crate) async fn flows(
 ) -> Result<Json<FlowSummary>, Problem> {
     let limit = pagination::limit(query.limit.as_deref())?;
     let waiter = Waiter::new(caller.id(), address);
-    let flows = intake.in_turn(waiter, &bucket, |bucket| async move { bucket.flows(limit).await }).await?;
-    Ok(Json(flows.into()))
+    let flows = |bucket: Bucket| async move { bucket.flows(limit).await };
+    let (_, flows) = intake.in_turn_in_current(waiter, bucket, flows).await;
+    Ok(Json(flows?.into()))
 }
 
 #[derive(Serialize, ToSchema)]

@@ -155,12 +155,10 @@ pub(crate) enum ListedBucket {
 impl ListedBucket {
     /// Returns `None` if the bucket was just deleted.
     async fn of(intake: &Intake, bucket: Bucket) -> Option<Self> {
-        let read = BucketState::read(&bucket).await;
-        let again = |bucket: Bucket| async move { BucketState::read(&bucket).await };
-        match intake.or_current(&bucket, read, again).await.1 {
-            Ok(state) => Some(Self::State(Box::new(state))),
-            Err(BucketError::Gone) => None,
-            Err(error) => {
+        match intake.in_current(bucket, async |bucket| BucketState::read(&bucket).await).await {
+            (_, Ok(state)) => Some(Self::State(Box::new(state))),
+            (_, Err(BucketError::Gone)) => None,
+            (bucket, Err(error)) => {
                 let (name, kind) = (bucket.name().clone(), bucket.settings().kind.as_str());
                 Some(Self::Unavailable(UnavailableBucket { name, kind, error: Problem::from(error).of_read() }))
             }

@@ -1,10 +1,12 @@
 //! `POST …/pause`, `…/resume`.
 
 use axum::Json;
+use axum::extract::State;
 use dripfeed_auth::Operate;
 
 use crate::buckets::audit;
 use crate::buckets::state::BucketState;
+use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
@@ -18,11 +20,13 @@ use crate::request::pagination::{NoParams, Params};
     responses((status = 200, description = "The paused bucket", body = BucketState), responses::OfOperation)
 )]
 pub(crate) async fn pause(
+    State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Params<NoParams>,
     _: Unused,
 ) -> Result<Json<BucketState>, Problem> {
-    let paused = bucket.pause().await?;
+    let (bucket, paused) = intake.in_current(bucket, async |bucket| bucket.pause().await).await;
+    let paused = paused?;
     audit::record(&bucket, &caller, "pause", "").await;
     Ok(Json(BucketState::after(&bucket, &paused).await?))
 }
@@ -34,11 +38,13 @@ pub(crate) async fn pause(
     responses((status = 200, description = "The resumed bucket", body = BucketState), responses::OfOperation)
 )]
 pub(crate) async fn resume(
+    State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Params<NoParams>,
     _: Unused,
 ) -> Result<Json<BucketState>, Problem> {
-    let resumed = bucket.resume().await?;
+    let (bucket, resumed) = intake.in_current(bucket, async |bucket| bucket.resume().await).await;
+    let resumed = resumed?;
     audit::record(&bucket, &caller, "resume", "").await;
     Ok(Json(BucketState::after(&bucket, &resumed).await?))
 }

@@ -42,7 +42,8 @@ pub(crate) async fn scale(
 ) -> Result<Json<Scale>, Problem> {
     if query.bucket != ALL {
         let BucketAccess { bucket, .. } = BucketAccess::to(&query.bucket, allowed, &intake).await?;
-        return Ok(Json(bucket.slots().await?.into()));
+        let (_, slots) = intake.in_current(bucket, async |bucket| bucket.slots().await).await;
+        return Ok(Json(slots?.into()));
     }
     let turn = intake.lookup_turn(&allowed.caller, address).await;
     let theirs = intake.buckets().among(|name| allowed.caller.may_use(name));

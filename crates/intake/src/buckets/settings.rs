@@ -52,7 +52,8 @@ pub(crate) async fn settings(
     BucketAccess { bucket, .. }: BucketAccess<Read>,
     _: Params<NoParams>,
 ) -> Result<Response, Problem> {
-    let census = bucket.census().await?;
+    let (bucket, census) = intake.in_current(bucket, async |bucket| bucket.census().await).await;
+    let census = census?;
     let items = RUN_TIME_SETTINGS.iter().map(|setting| SettingState::of(setting, &bucket, &census)).collect();
     let tag = e_tag(version::current(&intake, &bucket, &census.version));
     Ok(([tag], Json(List::<SettingState> { items, next: None })).into_response())

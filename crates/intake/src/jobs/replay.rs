@@ -45,9 +45,9 @@ pub(crate) async fn replay(
     ClientIp(address): ClientIp,
     _: Unused,
 ) -> Result<Response, Problem> {
-    let waiter = Waiter::new(caller.id(), address);
-    let replayed = intake.in_turn(waiter, &bucket, |bucket| async move { bucket.replay(id).await }).await?;
-    let admitted = admitted(&intake, &bucket, replayed)?;
+    let replay = |bucket: Bucket| async move { bucket.replay(id).await };
+    let (bucket, replayed) = intake.in_turn_in_current(Waiter::new(caller.id(), address), bucket, replay).await;
+    let admitted = admitted(&intake, &bucket, replayed?)?;
     audit::record(&bucket, &caller, "replay", &id.to_string()).await;
     Ok(receipt::response(intake.settings(), &bucket, &admitted))
 }
@@ -86,13 +86,12 @@ pub(crate) async fn edit(
     let content_type = options::payload_header(&headers, &header::CONTENT_TYPE)?;
     let encoding = options::payload_header(&headers, &header::CONTENT_ENCODING)?;
     let body = body::read(Sender { caller: &caller, address }, body, &intake).await?;
-    let waiter = Waiter::new(caller.id(), address);
-    let replayed = intake
-        .in_turn(waiter, &bucket, |bucket| async move {
-            bucket.replay_edited(id, body, content_type, encoding.as_deref()).await
-        })
-        .await?;
-    let admitted = admitted(&intake, &bucket, replayed)?;
+    let edit = |bucket: Bucket| {
+        let (body, content_type, encoding) = (body.clone(), content_type.clone(), encoding.clone());
+        async move { bucket.replay_edited(id, body, content_type, encoding.as_deref()).await }
+    };
+    let (bucket, replayed) = intake.in_turn_in_current(Waiter::new(caller.id(), address), bucket, edit).await;
+    let admitted = admitted(&intake, &bucket, replayed?)?;
     audit::record(&bucket, &caller, "edit", &format!("{id} as {}", admitted.id)).await;
     Ok(receipt::response(intake.settings(), &bucket, &admitted))
 }
@@ -121,8 +120,10 @@ pub(crate) async fn replay_many(
     body: Body,
 ) -> Result<Json<ReplaySummary>, Problem> {
     let (filter, rate) = read(Sender { caller: &caller, address }, body, &intake).await?;
-    let replayed = bucket.replay_many(&filter, rate).await;
-    let which = described(&filter, rate);
+    let filter = &filter;
+    let replay_many = |bucket: Bucket| async move { bucket.replay_many(filter, rate).await };
+    let (bucket, replayed) = intake.in_current(bucket, replay_many).await;
+    let which = described(filter, rate);
     let count = |done: &ReplayedMany| done.replayed;
     audit::record_parts(&bucket, &caller, "replay", &replayed, count, "dead letter", Some(&which)).await;
     intake.metrics().accepted(bucket.name(), replayed.as_ref().map_or_else(BucketError::done, count));

@@ -54,12 +54,13 @@ pub(crate) async fn start(
         }
     }
     let many = || Problem::new(Code::ManyReplays, "wait until one of them has ended, or cancel one");
-    let what = described(&filter, rate);
-    let key = caller.id();
-    let started = bucket.start_replay(filter.clone(), rate, key).await;
-    let again = |bucket: Bucket| async move { bucket.start_replay(filter, rate, key).await };
-    let (current, started) = intake.or_current(&bucket, started, again).await;
-    let (bucket, id) = (current.unwrap_or(bucket), started?.ok_or_else(many)?);
+    let (what, key) = (described(&filter, rate), caller.id());
+    let start = |bucket: Bucket| {
+        let filter = filter.clone();
+        async move { bucket.start_replay(filter, rate, key).await }
+    };
+    let (bucket, started) = intake.in_current(bucket, start).await;
+    let id = started?.ok_or_else(many)?;
     // If this fails, the search for abandoned replays starts the replay later.
     let count = intake.metrics().counts_accepted(bucket.name());
     if let Err(error) = bucket.go_on_with_replays(intake.buckets(), count).await {

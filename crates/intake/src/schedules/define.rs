@@ -73,11 +73,9 @@ struct Wanted<'w> {
 impl Wanted<'_> {
     /// Returns the current bucket, and the stored schedule.
     async fn store(&self, intake: &Intake, bucket: Bucket) -> Result<(Bucket, KnownSchedule), Problem> {
-        let stored = self.store_in(&bucket).await;
-        let again = |bucket: Bucket| async move { self.store_in(&bucket).await };
-        let (current, stored) = intake.or_current(&bucket, stored, again).await;
+        let (bucket, stored) = intake.in_current(bucket, |bucket| async move { self.store_in(&bucket).await }).await;
         match stored?? {
-            Defined::Done(defined) => Ok((current.unwrap_or(bucket), *defined)),
+            Defined::Done(defined) => Ok((bucket, *defined)),
             Defined::Changed => Err(owned::contended()),
             Defined::Full => {
                 let detail = "delete some schedules, or raise most_schedules or schedules_bytes of the bucket";

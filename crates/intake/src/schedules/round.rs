@@ -47,9 +47,9 @@ pub(super) struct Looked {
 
 /// Submits the due jobs of a bucket; `is_first` is that of the last [`Looked`].
 pub(super) async fn look(intake: &Intake, bucket: &Bucket, is_first: bool) -> Result<Looked, BucketError> {
-    let looked = submit_due(intake, bucket, is_first).await;
     // If only schedules use the bucket, nothing else opens it again.
-    intake.or_current(bucket, looked, |bucket| async move { submit_due(intake, &bucket, is_first).await }).await.1
+    let submit_due = |bucket| async move { submit_due(intake, &bucket, is_first).await };
+    intake.in_current(bucket.clone(), submit_due).await.1
 }
 
 async fn submit_due(intake: &Intake, bucket: &Bucket, mut is_first: bool) -> Result<Looked, BucketError> {

@@ -1,11 +1,14 @@
 -- Returns a page of the changes of a registry since the version that a process knows: { epoch, number of entries, ms of
 -- the Redis clock, 1 if the page begins with the first entry of all, because the process knows another history, else 0,
--- 1 if more follow, else 0, { name, version, text ('' if deleted), … } }.
+-- 1 if more follow, else 0, { name, version, text ('' if deleted), … } }. `goes_on`: the process has begun to read all
+-- entries, and asks for the next page. It can't have missed a deletion, although the entries that it has read may all
+-- be older than one that is forgotten.
 -- needs: now, registry_changes
-local function changes_since(REGISTRY, CHANGED, STATE, known_epoch, known, most, most_bytes, latest)
+local function changes_since(REGISTRY, CHANGED, STATE, known_epoch, known, most, most_bytes, goes_on, latest)
   local state = redis.call('HMGET', STATE, 'epoch', 'version', 'forgotten')
   local epoch, version, forgotten = state[1] or '', tonumber(state[2] or nil) or 0, tonumber(state[3] or nil) or 0
-  local is_from_start = epoch ~= known_epoch or known > version or known > 0 and known < forgotten
+  local has_missed = known > 0 and known < forgotten and not goes_on
+  local is_from_start = epoch ~= known_epoch or known > version or has_missed
   -- A failover may have lost changes that the process knows, although there are later ones. Then the version that the
   -- process knows of one of its latest changes is above that of the entry's last change here.
   for i = 1, known < version and #latest or 0, 2 do

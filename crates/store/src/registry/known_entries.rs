@@ -60,7 +60,7 @@ impl<E: RegistryEntry> KnownEntries<E> {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't respond in time. The known entries stay the same.
     pub async fn follow(&mut self, registry: Registry<'_>, store: &Store) -> Result<News<E>, StoreError> {
-        let first = self.ask(registry, store).await?;
+        let first = self.ask(registry, store, false).await?;
         let (_, count, now_ms, is_from_start, _, changes) = &first;
         let now_ms = *now_ms;
         if !is_from_start && changes.is_empty() && self.explains(*count) {
@@ -93,7 +93,7 @@ impl<E: RegistryEntry> KnownEntries<E> {
         // Redis has other changes than this process has read, as after a failover.
         if !next.explains(count) {
             next = Self::default();
-            let count = next.read_pages(next.ask(registry, store).await?, registry, store).await?;
+            let count = next.read_pages(next.ask(registry, store, false).await?, registry, store).await?;
             next.unexplained = (next.count() != count).then_some((next.version, count));
         }
         Ok(next)
@@ -101,9 +101,11 @@ impl<E: RegistryEntry> KnownEntries<E> {
 
     /// Applies this page and all that follow. Returns the number of entries in Redis.
     async fn read_pages(&mut self, mut page: Page, registry: Registry<'_>, store: &Store) -> Result<u64, StoreError> {
+        let mut reads_all = false;
         loop {
             let (epoch, count, _, is_from_start, has_more, changes) = page;
             if is_from_start {
+                reads_all = true;
                 *self = Self { unexplained: self.unexplained.take(), ..Self::default() };
             }
             self.epoch = epoch;
@@ -116,7 +118,7 @@ impl<E: RegistryEntry> KnownEntries<E> {
             if !has_more {
                 return Ok(count);
             }
-            page = self.ask(registry, store).await?;
+            page = self.ask(registry, store, reads_all).await?;
         }
     }
 
@@ -155,9 +157,10 @@ impl<E: RegistryEntry> KnownEntries<E> {
         next.entries.iter().filter(|(name, entry)| !is_same(name, entry)).map(|(_, entry)| Arc::clone(entry)).collect()
     }
 
-    async fn ask(&self, registry: Registry<'_>, store: &Store) -> Result<Page, StoreError> {
+    /// `reads_all`: whether the pages before began with the first entry of all.
+    async fn ask(&self, registry: Registry<'_>, store: &Store, reads_all: bool) -> Result<Page, StoreError> {
         let mut call = registry.script.on(&registry.keys);
-        call.arg(&self.epoch[..]).arg(self.version).arg(PAGE).arg(PAGE_BYTES);
+        call.arg(&self.epoch[..]).arg(self.version).arg(PAGE).arg(PAGE_BYTES).arg(if reads_all { "1" } else { "" });
         for (version, name) in &self.latest {
             call.arg(&name[..]).arg(version);
         }

@@ -20,16 +20,16 @@ enum Replacement {
 }
 
 /// An intake that deletes, and whose calls of Redis can be delayed, and another one.
-struct Deletions {
-    service: Service,
-    proxy: RedisFaultProxy,
-    deleting: Process,
-    other: Process,
+pub(super) struct Deletions {
+    pub(super) service: Service,
+    pub(super) proxy: RedisFaultProxy,
+    pub(super) deleting: Process,
+    pub(super) other: Process,
     definition: Value,
 }
 
 impl Deletions {
-    async fn start(upstream: &Upstream, kind: Kind) -> Self {
+    pub(super) async fn start(upstream: &Upstream, kind: Kind) -> Self {
         let service = Service::new(&settings(upstream)).await;
         let proxy = RedisFaultProxy::before(&service.redis).await;
         let url = format!("redis.url={}", proxy.url());
@@ -39,7 +39,7 @@ impl Deletions {
         Self { service, proxy, deleting, other, definition }
     }
 
-    async fn created(&self) -> String {
+    pub(super) async fn created(&self) -> String {
         let created = put(&self.other.client(), "b", &self.definition).await;
         assert_eq!(created.status, 201, "{created:?}");
         created.headers["etag"].to_str().expect("a tag").to_owned()
@@ -187,7 +187,7 @@ async fn one_that_was_stopped_before_it_was_decided_is_undone_by_a_new_definitio
 }
 
 /// Changes the state as if the bucket had been suspended this much earlier.
-async fn suspended_for(deletions: &Deletions, ms: u64) {
+pub(super) async fn suspended_for(deletions: &Deletions, ms: u64) {
     let suspended: u64 = deletions.service.redis("HGET dripfeed:{b}:control suspended").await;
     let earlier = format!("HSET dripfeed:{{b}}:control suspended {}", suspended - ms);
     deletions.service.redis::<u8>(&earlier).await;

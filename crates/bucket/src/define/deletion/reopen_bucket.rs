@@ -34,14 +34,24 @@ impl Bucket {
     /// When Redis can't be reached, refuses, or doesn't answer in time; it may be done again.
     pub async fn reopen_abandoned(&self) -> Result<Reopened, BucketError> {
         let Some(incarnation) = self.incarnation() else { return Ok(Reopened::Gone) };
+        // No definition of the bucket has a version before its incarnation, so this doesn't undo a suspension.
+        self.open_unless_deleted(incarnation).await
+    }
+
+    /// As [`Bucket::reopen_abandoned`], and opens a bucket that is suspended for the deletion of an earlier definition.
+    /// `version`: the version of its definition.
+    ///
+    /// # Errors
+    /// As [`Bucket::reopen_abandoned`].
+    pub async fn open_unless_deleted(&self, version: u64) -> Result<Reopened, BucketError> {
+        let Some(incarnation) = self.incarnation() else { return Ok(Reopened::Gone) };
         let suspended = self.reopen(incarnation, "").await?;
         // Checked after the suspension was read: if that is old, the deletion is decided by now, or never will be.
         if self.deletion_is_decided(incarnation).await? {
             return Ok(Reopened::Gone);
         }
         if suspended.is_empty() {
-            // No definition of the bucket has a version before its incarnation, so this doesn't undo a suspension.
-            return Ok(match self.open(incarnation).await? {
+            return Ok(match self.open(version).await? {
                 Opened::Open => Reopened::Open,
                 Opened::Suspended => Reopened::Suspended,
                 Opened::Closed | Opened::Gone => Reopened::Gone,

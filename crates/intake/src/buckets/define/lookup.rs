@@ -2,11 +2,29 @@
 
 use std::sync::Arc;
 
-use dripfeed_bucket::{Bucket, BucketError, Definition, Opened, Reopened};
+use dripfeed_auth::Waiter;
+use dripfeed_bucket::{Bucket, BucketError, Definition, Reopened};
 
 use super::definitions::Definitions;
 use crate::intake::Intake;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
+
+/// An error that may mean that a bucket was deleted, is suspended for its deletion, or was created again.
+pub(crate) trait MayBeGone: From<BucketError> {
+    fn is_gone(&self) -> bool;
+}
+
+impl MayBeGone for BucketError {
+    fn is_gone(&self) -> bool {
+        matches!(self, Self::Gone)
+    }
+}
+
+impl MayBeGone for Problem {
+    fn is_gone(&self) -> bool {
+        self.code() == Code::UnknownBucket
+    }
+}
 
 impl Intake {
     /// Returns the bucket of this name.
@@ -29,15 +47,42 @@ impl Intake {
         })
     }
 
+    /// Makes a call with the bucket, and as [`Intake::or_current`] again. Returns the bucket of the last call, and its
+    /// result.
+    pub(crate) async fn in_current<T, E: MayBeGone, F: Future<Output = Result<T, E>>>(
+        &self,
+        bucket: Bucket,
+        call: impl Fn(Bucket) -> F,
+    ) -> (Bucket, Result<T, E>) {
+        let result = call(bucket.clone()).await;
+        let (current, result) = self.or_current(&bucket, result, call).await;
+        (current.unwrap_or(bucket), result)
+    }
+
+    /// As [`Intake::in_turn`], and again with the current bucket of the same name ([`Intake::in_current`]).
+    pub(crate) async fn in_turn_in_current<T, W>(
+        &self,
+        caller: Waiter,
+        bucket: Bucket,
+        work: impl Fn(Bucket) -> W,
+    ) -> (Bucket, Result<T, Problem>)
+    where
+        T: Send + 'static,
+        W: Future<Output = Result<T, BucketError>> + Send + 'static,
+    {
+        let (work, caller) = (&work, &caller);
+        self.in_current(bucket, |bucket| async move { self.in_turn(caller.clone(), &bucket, work).await }).await
+    }
+
     /// If the result of a call is [`BucketError::Gone`], calls `retry` with the current bucket of the same name.
     /// Returns that bucket, if there was a retry, and the final result.
-    pub(crate) async fn or_current<T, F: Future<Output = Result<T, BucketError>>>(
+    pub(crate) async fn or_current<T, E: MayBeGone, F: Future<Output = Result<T, E>>>(
         &self,
         bucket: &Bucket,
-        result: Result<T, BucketError>,
+        result: Result<T, E>,
         retry: impl FnOnce(Bucket) -> F,
-    ) -> (Option<Bucket>, Result<T, BucketError>) {
-        if !matches!(result, Err(BucketError::Gone)) {
+    ) -> (Option<Bucket>, Result<T, E>) {
+        if !result.as_ref().is_err_and(E::is_gone) {
             return (None, result);
         }
         // Boxed, as it is rare: that keeps the future of submissions small.
@@ -47,7 +92,7 @@ impl Intake {
                 (Some(current), result)
             }
             Ok(None) => (None, result),
-            Err(error) => (None, Err(error)),
+            Err(error) => (None, Err(error.into())),
         }
     }
 
@@ -61,17 +106,12 @@ impl Intake {
             return Ok(None);
         };
         // The process that created it may have stopped before opening it, or one that suspended it before deleting it.
-        let is_open = match bucket.open(definition.version).await? {
-            Opened::Open => true,
-            Opened::Suspended => match bucket.reopen_abandoned().await? {
-                Reopened::Open => true,
-                // Not reported as unknown, which clients would take as final.
-                Reopened::Suspended => return Err(BucketError::Suspended),
-                Reopened::Gone => false,
-            },
-            Opened::Closed | Opened::Gone => false,
-        };
-        Ok(is_open.then_some(bucket))
+        match bucket.open_unless_deleted(definition.version).await? {
+            Reopened::Open => Ok(Some(bucket)),
+            // Not reported as unknown, which clients would take as final.
+            Reopened::Suspended => Err(BucketError::Suspended),
+            Reopened::Gone => Ok(None),
+        }
     }
 
     fn followed_definitions(&self) -> Option<Arc<dyn Definitions>> {

@@ -54,10 +54,7 @@ pub(crate) async fn bucket(
     BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
     _: Params<NoParams>,
 ) -> Result<Response, Problem> {
-    let read = BucketState::read(&bucket).await;
-    let again = |bucket: Bucket| async move { BucketState::read(&bucket).await };
-    let (current, state) = intake.or_current(&bucket, read, again).await;
-    let bucket = current.unwrap_or(bucket);
+    let (bucket, state) = intake.in_current(bucket, async |bucket| BucketState::of(&bucket).await).await;
     let definition = intake.definitions().and_then(|definitions| definitions.get(bucket.name().as_str()));
     Ok(response(state?, &bucket, &caller, definition.as_deref()))
 }
