@@ -27,9 +27,11 @@ local function limit_keep(tiers)
   for i = 1, #tiers do
     local tier = tiers[i]
     packed = packed .. tier.rule.write(tier)
-    -- After the burst was reduced, the level may be higher and take longer to drain.
-    if tier.full and tier.level > tier.full then
-      ttl = string.format('%.0f', math.max(tonumber(ttl), math.ceil(tier.level / tier.limit / 1000) + 1))
+    -- After the burst was reduced, the level may be higher and take longer to drain. Leases may be longer than those
+    -- that are taken now.
+    if tier.leases or tier.full and tier.level > tier.full then
+      local _, resets = tier.rule.left(tier, tiers.now)
+      ttl = string.format('%.0f', math.max(tonumber(ttl), math.ceil(resets / 1000) + 1))
     end
   end
   limit_packed[tiers.key], limit_ttl[tiers.key], tiers.changed = packed, ttl, false
