@@ -7,6 +7,8 @@ use super::bench::{Bench, NOON, SECOND, Step, plan, policy, seconds};
 
 /// Leases of another length.
 mod leases;
+/// Tiers of another kind.
+mod other_kinds;
 
 const EPOCH: Align = Align::Epoch { spread: None };
 
