@@ -183,6 +183,18 @@ async fn leased_what_was_not_spent_in_its_time_is_given_back() {
 }
 
 #[tokio::test]
+async fn leased_what_was_taken_under_an_earlier_limit_is_given_back() {
+    let bench = Bench::new().await;
+    let limiter = bench.patient_limiter(vec![leased(vec![long(1_000)])]).await;
+    assert_eq!(ask(&limiter, "acme", 1).await, 1);
+    limiter.replace(policies(vec![leased(vec![long(2_000)])])).unwrap();
+    assert_eq!(ask(&limiter, "acme", 1).await, 1);
+    limiter.close().await.unwrap();
+    let other = bench.patient_limiter(vec![settings("leased", vec![long(2_000)])]).await;
+    assert_eq!(ask(&other, "acme", 2_100).await, 1_998);
+}
+
+#[tokio::test]
 async fn leased_all_or_nothing_over_strict_and_leased_policies() {
     let bench = Bench::new().await;
     let strict = settings("strict", vec![long(5)]);
