@@ -324,6 +324,17 @@ fn one_for_all() -> PolicySettings {
 }
 
 #[tokio::test]
+async fn async_a_refused_request_is_shown_what_is_left_without_it() {
+    let bench = Bench::new().await;
+    let hourly = counted(vec![Tier::bucket(10, seconds(36_000), 10).unwrap()], seconds(60));
+    let limiter = bench.patient_limiter(vec![hourly, one_for_all()]).await;
+    let shown = async || limiter.decide(&call("acme")).await.unwrap().policies[0].tiers[0];
+    let (allowed, refused) = (shown().await, shown().await);
+    assert_eq!((allowed.remaining, refused.remaining), (9, 9));
+    assert!(refused.reset <= allowed.reset, "{refused:?}");
+}
+
+#[tokio::test]
 async fn async_a_replica_whose_counts_were_all_taken_back_is_in_touch() {
     let bench = Bench::new().await;
     let settings = counted(vec![long(5)], Duration::from_millis(100));
