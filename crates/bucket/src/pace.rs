@@ -1,8 +1,9 @@
 //! The pace: tiers that a call must pass before its job is claimed, checked by the rules of the limit crate.
 
 pub(crate) mod bounds;
+pub(crate) mod calendar_clock;
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use dripfeed_job::{Rate, duration};
 use dripfeed_limit::{Plan, Tier, TierKind};
@@ -54,12 +55,6 @@ pub(crate) fn is_granted_ahead(leak: &Leak) -> bool {
         gathers < LATE.as_micros()
     };
     tiers(leak).iter().any(fills_up)
-}
-
-/// The clock of this machine, by which calendars are laid out for scripts.
-pub(crate) fn now_us() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_micros()).unwrap_or(u64::MAX)
 }
 
 fn tiers(leak: &Leak) -> Vec<Tier> {

@@ -32,10 +32,22 @@ pub(crate) struct DescribedRequest<'d> {
     cost: Option<u64>,
 }
 
+fn invalid_descriptor(place: usize, reason: &str) -> Status {
+    Status::invalid_argument(format!("descriptors[{place}].{reason}"))
+}
+
+/// Refuses descriptors with too many entries, which take many times the memory of their message.
+pub(crate) fn check_entries(descriptors: &[RateLimitDescriptor]) -> Result<(), Status> {
+    match descriptors.iter().position(|descriptor| descriptor.entries.len() > MOST_ENTRIES) {
+        Some(place) => Err(invalid_descriptor(place, &format!("entries: give at most {MOST_ENTRIES}"))),
+        None => Ok(()),
+    }
+}
+
 impl<'d> DescribedRequest<'d> {
     /// Parses the descriptor at `place`; `hits` is the default cost of all descriptors.
     pub(crate) fn read(place: usize, descriptor: &'d RateLimitDescriptor, hits: u32) -> Result<Self, Status> {
-        let bad = |reason: &str| Status::invalid_argument(format!("descriptors[{place}].{reason}"));
+        let bad = |reason: &str| invalid_descriptor(place, reason);
         if descriptor.limit.is_some() {
             return Err(bad("limit: not supported; limits come from the registered rules"));
         }
@@ -46,9 +58,6 @@ impl<'d> DescribedRequest<'d> {
         let cost = own.or((hits > 0).then_some(u64::from(hits)));
         if cost.is_some_and(|cost| cost >= EXACT) {
             return Err(bad("hits_addend: use a whole number below 2^53"));
-        }
-        if descriptor.entries.len() > MOST_ENTRIES {
-            return Err(bad(&format!("entries: give at most {MOST_ENTRIES}")));
         }
         let mut described = Self { cost, ..Self::default() };
         let mut attributes = HashSet::new();

@@ -8,7 +8,7 @@ use dripfeed_limit::{
 use tonic::{Request, Response, Status};
 
 use crate::access::{Access, in_turn, unknown_service};
-use crate::descriptor::DescribedRequest;
+use crate::descriptor::{DescribedRequest, check_entries};
 use crate::rate_limit_service::rate_limit_response::rate_limit::Unit;
 use crate::rate_limit_service::rate_limit_response::{Code, DescriptorStatus, RateLimit};
 use crate::rate_limit_service::rate_limit_service_server::RateLimitService;
@@ -41,6 +41,7 @@ impl RateLimitService for Envoy {
         if !(1..=MOST_DESCRIPTORS).contains(&descriptors.len()) {
             return Err(Status::invalid_argument(format!("descriptors: give 1 to {MOST_DESCRIPTORS}")));
         }
+        check_entries(descriptors)?;
         let turn = self.access.turn(&caller, request.extensions()).await;
         let (services, asked) = (self.services.clone(), request.into_inner());
         let check = async move {

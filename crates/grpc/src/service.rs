@@ -60,6 +60,7 @@ impl rate_limiter_server::RateLimiter for RateLimiter {
         let message = request.get_ref();
         let name = rules::name(message.service_id, &message.service)?;
         let (caller, service) = self.access.allow(&request, Scope::Submit, &name)?;
+        check_headers(message)?;
         let turn = self.access.turn(&caller, request.extensions()).await;
         let (services, message) = (self.services.clone(), request.into_inner());
         let check = async move {
@@ -102,11 +103,16 @@ fn limit_request<'r>(
     Ok(request)
 }
 
-fn headers(message: &ShouldForwardsRequestRequest) -> Result<HeaderMap, Status> {
-    if message.headers.len() > MOST_ENTRIES {
-        let detail = format!("headers: more than {MOST_ENTRIES}; send only those that rate limits use as keys");
-        return Err(Status::invalid_argument(detail));
+/// Refuses too many headers, which take many times the memory of their message.
+fn check_headers(message: &ShouldForwardsRequestRequest) -> Result<(), Status> {
+    if message.headers.len() <= MOST_ENTRIES {
+        return Ok(());
     }
+    let detail = format!("headers: more than {MOST_ENTRIES}; send only those that rate limits use as keys");
+    Err(Status::invalid_argument(detail))
+}
+
+fn headers(message: &ShouldForwardsRequestRequest) -> Result<HeaderMap, Status> {
     let mut headers = HeaderMap::new();
     for (name, value) in &message.headers {
         let bad = |reason| invalid(&format!("headers[{name:?}]: {reason}"));

@@ -59,6 +59,7 @@ mod replica;
 #[cfg(test)]
 mod tests;
 
+pub use decide::clock::Clock as RedisClock;
 pub use decide::combined::CombinedDecision;
 pub use decide::counts::VerdictCounts;
 pub use decide::decision::{Decision, PolicyVerdict, TierVerdict};

@@ -8,7 +8,7 @@ use crate::policy::tier::Tier;
 use crate::policy::wire::Phase;
 
 /// Maximum µs by which the estimated Redis clock goes back unless somebody sets the clock.
-const MAX_CLOCK_ERROR: u64 = 1_000_000;
+pub(crate) const MAX_CLOCK_ERROR: u64 = 1_000_000;
 
 /// The state of all tiers of one scope.
 #[derive(Debug)]

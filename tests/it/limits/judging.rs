@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use dripfeed_bucket::*;
 use dripfeed_job::Submission;
+use dripfeed_store::ServerOptions;
 use dripfeed_tests::buckets::{self, open};
 use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::wall_clock::WallClock;
 use http::Method;
 use serde_json::json;
 
@@ -139,6 +141,26 @@ async fn a_caller_that_waits_exactly_retry_after_gets_in() {
             tokio::time::sleep(wait).await;
             assert!(is_admitted(&judge(&bucket, of("alice")).await), "{tier}: {wait:?} was not enough");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_window_of_the_calendar_ends_by_the_clock_of_redis() {
+    const DAY_S: i64 = 24 * 3600;
+    for days in [-3, 3] {
+        let clock = WallClock::new();
+        clock.set_ahead(days * DAY_S);
+        let environment = clock.environment();
+        let redis = TestRedis::with(ServerOptions { environment, ..ServerOptions::default() }).await;
+        let bucket = open(&redis, buckets::settings("b")).await;
+        let tier = json!({ "kind": "fixed", "limit": 1, "period": "day", "align": "calendar(Europe/Berlin)" });
+        bucket.limit_by(&policies(json!([{ "id": "each", "key": ["caller"], "tiers": [tier] }])));
+        assert!(is_admitted(&judge(&bucket, of("alice")).await));
+        let refused = judge(&bucket, of("alice")).await;
+        let wait = refusal(&refused).retry_after.unwrap();
+        assert!(wait > Duration::from_secs(2) && wait <= Duration::from_hours(25), "{days}: {wait:?}");
+        redis.set_clock(&clock, (days + 1) * DAY_S).await;
+        assert!(is_admitted(&judge(&bucket, of("alice")).await), "{days}");
     }
 }
 

@@ -13,7 +13,6 @@ use serde_json::Value as Json;
 use crate::admission::parsing::parse;
 use crate::admission::tick::Tick;
 use crate::error::BucketError;
-use crate::pace;
 use crate::script::redis_bucket::{EffectiveSettings, RedisBucket};
 
 /// The attributes of a request that limits may use, in addition to the submission.
@@ -84,12 +83,12 @@ impl BatchPlan {
     }
 
     /// Appends the keys of the limits' states to `keys`. Returns also the policies and plans as scripts read them; the
-    /// plan of a job without limits is empty.
-    pub(crate) fn pack(&self, keys: Vec<String>) -> (Vec<String>, Vec<u8>, Vec<Vec<u8>>) {
+    /// plan of a job without limits is empty. `now_us`: of the Redis clock.
+    pub(crate) fn pack(&self, keys: Vec<String>, now_us: u64) -> (Vec<String>, Vec<u8>, Vec<Vec<u8>>) {
         if self.plans.iter().all(Option::is_none) {
             return (keys, Vec::new(), vec![Vec::new(); self.plans.len()]);
         }
-        let (mut index, now_us) = (KeyIndex::after(keys).with_policies(), pace::now_us());
+        let mut index = KeyIndex::after(keys).with_policies();
         let pack =
             |plan: &Option<Arc<Plan>>| plan.as_ref().map(|plan| plan.pack(&mut index, now_us)).unwrap_or_default();
         let packed = self.plans.iter().map(pack).collect();

@@ -169,6 +169,7 @@ impl RedisBucket {
             if !batch_plans.last().is_some_and(|last| last.is_by(&effective)) {
                 batch_plans.push(self.plan_all(requests, &effective).await?);
             }
+            self.look_at_clock(&effective).await;
             let call = self.call(&effective, requests, &batch_plans, &token, unknown.is_some());
             // Checked right before the call: if the process was suspended, the stored answer may have expired, and the
             // call would append the jobs again.
@@ -237,9 +238,9 @@ impl RedisBucket {
         let indices: Vec<Option<usize>> = requests.iter().map(&mut once_index_of).collect();
         let ticks: Vec<_> = requests.iter().filter_map(|request| request.tick.as_deref()).collect();
         let ticks = if ticks.is_empty() { String::new() } else { tick::pack(&ticks, &self.keys, &mut keys) };
-        let (keys, paced) = effective.pack_pace(keys);
+        let (keys, paced) = self.pack_pace(effective, keys);
         let (keys, policies, plans) = match batch_plans.last() {
-            Some(batch_plan) => batch_plan.pack(keys),
+            Some(batch_plan) => batch_plan.pack(keys, self.time_of_plans(effective)),
             None => (keys, Vec::new(), vec![Vec::new(); requests.len()]),
         };
         let has_plans = !paced.is_empty() || plans.iter().any(|plan| !plan.is_empty());

@@ -43,6 +43,7 @@ impl RedisBucket {
         effective: &EffectiveSettings,
         requests: &[AdmissionRequest],
     ) -> Result<Option<Vec<Judgement>>, BucketError> {
+        self.look_at_clock(effective).await;
         let reply = self.store.run::<Value>(&self.refuse_full_call(effective, requests)).await?;
         let Some(mut reply) = self.learn_overrides(Reply::new("refuse_full", reply)?)? else { return Ok(None) };
         match &*reply.text()? {
@@ -65,7 +66,7 @@ impl RedisBucket {
 
     fn refuse_full_call(&self, effective: &EffectiveSettings, requests: &[AdmissionRequest]) -> Call<'static> {
         let keys = vec![self.keys.jobs(), self.keys.pace(), self.keys.meter(), self.keys.tally(), self.keys.control()];
-        let (keys, paced) = effective.pack_pace(keys);
+        let (keys, paced) = self.pack_pace(effective, keys);
         let mut call = SCRIPTS.of(self.kind, !paced.is_empty()).on(&self.keys.and_level(keys));
         call.arg(&effective.version).arg(effective.settings.capacity).arg(effective.settings.capacity_bytes);
         call.arg(paced);

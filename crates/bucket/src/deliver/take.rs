@@ -244,7 +244,7 @@ impl RedisBucket {
             keys.letter_sizes(),
             keys.notices(),
         ];
-        let (all, plan) = effective.pack_pace(keys.and_outbox(common, &settings.on_outcome));
+        let (all, plan) = self.pack_pace(effective, keys.and_outbox(common, &settings.on_outcome));
         let mut call = SCRIPTS.of(self.kind, effective.pace.is_some()).on(&keys.and_held(all, request.consumer));
         call.arg(&effective.version).arg(request.consumer).arg(request.most.min(BATCH_JOBS));
         call.arg(&plan[..]).arg(settings.leak.max_in_flight.unwrap_or(0));

@@ -159,7 +159,7 @@ impl RedisBucket {
             keys.replays(),
             keys.notices(),
         ];
-        let (all, plan) = effective.pack_pace(common);
+        let (all, plan) = self.pack_pace(effective, common);
         let mut call = REPLAY.of(self.kind, effective.pace.is_some()).on(&keys.and_level(all));
         call.arg(&effective.version).arg(id.to_string()).arg(settings.capacity).arg(settings.capacity_bytes);
         call.arg(&plan[..]).arg(&effective.share_of_one).arg(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));

@@ -170,7 +170,7 @@ impl RedisBucket {
             keys.outbox(),
             keys.history(),
         ];
-        let (mut all, plan) = effective.pack_pace(common);
+        let (mut all, plan) = self.pack_pace(effective, common);
         match self.kind {
             Kind::Stream => all.extend(keys.in_order()),
             Kind::List => {

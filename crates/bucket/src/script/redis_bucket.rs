@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use dripfeed_limit::{KeyIndex, Plan, ScopeKeys};
+use dripfeed_limit::{Align, KeyIndex, Plan, Policy, ScopeKeys, Tier, TierKind};
 use dripfeed_store::{Call, Store};
 use parking_lot::Mutex;
 use redis::Value;
@@ -19,7 +19,7 @@ use redis::Value;
 use crate::deliver::permit;
 use crate::ended::expire::look::ExpiryLook;
 use crate::error::BucketError;
-use crate::pace;
+use crate::pace::{self, calendar_clock::CalendarClock};
 use crate::script::constants::SMALL_BYTES;
 use crate::script::keys::Keys;
 use crate::script::reply::Reply;
@@ -71,6 +71,8 @@ pub(crate) struct EffectiveSettings {
     pub(crate) limits: BucketLimits,
     /// Whether `limits` has any.
     pub(crate) has_limits: bool,
+    /// Whether the pace or the limits have windows of a calendar.
+    pub(crate) has_calendar: bool,
 }
 
 /// Differs from all stored versions, so that the first call returns the changes, and shows whether the bucket is open.
@@ -103,6 +105,7 @@ impl EffectiveSettings {
             configured_limits: BucketLimits::default(),
             limits: BucketLimits::default(),
             has_limits: false,
+            has_calendar: false,
         };
         effective.applied()
     }
@@ -120,10 +123,13 @@ impl EffectiveSettings {
         let (ends, share_of_one) = (settings.packed_ends(), settings.share_of_one());
         let takes_turns = settings.kind == Kind::Stream && settings.fair.by != FairBy::Off;
         let has_limits = !limits.document().is_empty();
+        let of_limits = limits.policies().iter().flat_map(Policy::tiers);
+        let has_calendar = |tier: &Tier| matches!(tier.kind(), TierKind::Fixed(Align::Calendar(_)));
+        let has_calendar = settings.leak.tiers.tiers().iter().chain(of_limits).any(has_calendar);
         let is_granted_ahead = pace::is_granted_ahead(&settings.leak) && !settings.fair.has_rate();
         let prompt = if settings.fair.has_rate() { permit::PROMPT_OF_CALLERS } else { permit::PROMPT };
         let settled = Self { settings, pace, bounds, weights, ends, share_of_one, takes_turns, ..self };
-        Self { limits, has_limits, is_granted_ahead, prompt, ..settled }
+        Self { limits, has_limits, has_calendar, is_granted_ahead, prompt, ..settled }
     }
 
     /// Whether a call is only valid for a limited time after it was granted.
@@ -139,14 +145,6 @@ impl EffectiveSettings {
     /// Whether jobs are refused only for lack of room, not by a limit or a caller share.
     pub(crate) fn is_judged_by_room(&self) -> bool {
         self.settings.max_share.is_none() && !self.has_limits
-    }
-
-    /// Appends the key of the pace's state to `keys`. Returns also the plan of the pace, empty without a pace.
-    pub(crate) fn pack_pace(&self, keys: Vec<String>) -> (Vec<String>, Vec<u8>) {
-        let Some(pace) = &self.pace else { return (keys, Vec::new()) };
-        let mut index = KeyIndex::after(keys);
-        let packed = pace.pack(&mut index, pace::now_us());
-        (index.into_keys(), packed)
     }
 }
 
@@ -167,6 +165,7 @@ pub(crate) struct RedisBucket {
     pub(crate) expiry_look: Mutex<ExpiryLook>,
     /// The last sample for the history, in case Redis has lost it; empty if there was none.
     pub(crate) last_look: Mutex<String>,
+    calendar_clock: CalendarClock,
     /// The state of the pace that a take of this process last wrote; empty if none did. Kept over memberships, and in
     /// case Redis loses it (settling.lua).
     pub(crate) known_pace: Mutex<Bytes>,
@@ -185,6 +184,7 @@ impl RedisBucket {
             ArcSwap::from_pointee(EffectiveSettings::new(settings, keys.pace_tiers(), incarnation.is_some()));
         let (keyed_looked_at, changes) = (AtomicU64::new(0), AtomicU64::new(0));
         let (expiry_look, last_look, known_pace) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let calendar_clock = CalendarClock::default();
         Self {
             store,
             keys,
@@ -196,6 +196,7 @@ impl RedisBucket {
             keyed_looked_at,
             expiry_look,
             last_look,
+            calendar_clock,
             known_pace,
             changes,
         }
@@ -288,6 +289,7 @@ impl RedisBucket {
     ) -> Result<(Arc<EffectiveSettings>, Reply), BucketError> {
         for _ in 0..TRIES {
             let effective = self.effective_settings();
+            self.look_at_clock(&effective).await;
             let call = call(&effective);
             let reply = self.run(&call, wait_for).await?;
             if let Some(reply) = self.learn_overrides(Reply::new(script, reply)?)? {
@@ -295,6 +297,26 @@ impl RedisBucket {
             }
         }
         Err(BucketError::Changing)
+    }
+
+    /// To be called before plans are packed: asks Redis for its time if windows depend on it.
+    pub(crate) async fn look_at_clock(&self, effective: &EffectiveSettings) {
+        if effective.has_calendar {
+            self.calendar_clock.look(&self.store).await;
+        }
+    }
+
+    /// The Redis clock in µs, if the windows of plans depend on it.
+    pub(crate) fn time_of_plans(&self, effective: &EffectiveSettings) -> u64 {
+        if effective.has_calendar { self.calendar_clock.now_us() } else { 0 }
+    }
+
+    /// Appends the key of the pace's state to `keys`. Returns also the plan of the pace, empty without a pace.
+    pub(crate) fn pack_pace(&self, effective: &EffectiveSettings, keys: Vec<String>) -> (Vec<String>, Vec<u8>) {
+        let Some(pace) = &effective.pace else { return (keys, Vec::new()) };
+        let mut index = KeyIndex::after(keys);
+        let packed = pace.pack(&mut index, self.time_of_plans(effective));
+        (index.into_keys(), packed)
     }
 
     /// Returns the reply of a script, or `None` if it was `changed`: then the new settings are effective now.

@@ -70,21 +70,21 @@ pub(crate) async fn decide_before(
     }
 }
 
-/// Returns `None` if the script ran too late by the estimate of the Redis clock, which has been corrected now.
+/// Returns `None` if the script ran too late or early by the estimate of the Redis clock, which has been corrected now.
 async fn decide_until(
     store: &Store,
     clock: &Clock,
     plan: &Plan,
     until: Instant,
 ) -> Result<Option<DecideReply>, DecideError> {
-    let mut keys = KeyIndex::default();
-    let now = clock.now_us();
+    let (mut keys, now) = (KeyIndex::default(), clock.now_us());
     let packed = plan.pack(&mut keys, now);
     let sent = Instant::now();
     let mut call = DECIDE.on(keys.keys());
     call.arg(&packed[..]).arg(now + micros(charged_within(until.saturating_duration_since(sent))));
+    call.arg(now.saturating_sub(crate::local::MAX_CLOCK_ERROR));
     let numbers: Vec<i64> = store.run(&call).await.map_err(|error| DecideError::Unavailable(Some(error)))?;
-    if let Some(now_us) = report::read_too_late(&numbers) {
+    if let Some(now_us) = report::read_untimely(&numbers) {
         clock.learn(now_us, sent);
         return Ok(None);
     }

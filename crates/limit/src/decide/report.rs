@@ -6,8 +6,8 @@ use crate::decide::wait::Wait;
 use crate::kinds::Reader;
 use crate::local::LocalScope;
 
-/// The µs of the Redis clock when a script ran too late to decide; `None` if it decided.
-pub(crate) fn read_too_late(report: &[i64]) -> Option<u64> {
+/// The µs of the Redis clock when a script ran too late to decide, or too early; `None` if it decided.
+pub(crate) fn read_untimely(report: &[i64]) -> Option<u64> {
     let [now_us] = report else { return None };
     count(*now_us)
 }

@@ -1,4 +1,4 @@
--- `concurrent`: the taken leases. Each is packed as its expiry, its cost and its id.
+-- `concurrent`: the taken leases, sorted by their expiry. Each is packed as its expiry, its cost and its id.
 if code == CONCURRENT then
   local LEASE = 16
 
@@ -56,14 +56,17 @@ if code == CONCURRENT then
       return wait
     end,
 
+    -- It may expire before leases that were taken while their maximum duration was longer.
     charge = function(tier, now, n, id)
+      local expires, before = now + tier.period, #tier.leases
+      while before > 0 and lease(tier.leases, before - LEASE + 1) > expires do before = before - LEASE end
+      local taken = limit_pack('<I7I2I7', expires, n, id)
       tier.sum = tier.sum + n
-      tier.leases = tier.leases .. limit_pack('<I7I2I7', now + tier.period, n, id)
+      tier.leases = string.sub(tier.leases, 1, before) .. taken .. string.sub(tier.leases, before + 1)
     end,
 
     left = function(tier, now)
-      local resets = 0
-      for at = 1, #tier.leases, LEASE do resets = math.max(resets, (lease(tier.leases, at)) - now) end
+      local resets = tier.leases == '' and 0 or lease(tier.leases, #tier.leases - LEASE + 1) - now
       return math.max(0, tier.limit - tier.sum), resets
     end,
 

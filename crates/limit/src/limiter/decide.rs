@@ -197,14 +197,17 @@ impl<'l> PendingDecision<'l> {
             if verdict.taken == 0 {
                 continue;
             }
-            match place {
+            let left = match place {
                 ChargedIn::Store => continue,
-                ChargedIn::Lease => self.state.leases.account(scope).await.put_back(scope.cost),
+                ChargedIn::Lease => {
+                    self.state.leases.account(scope).await.put_back(scope.cost);
+                    Vec::new()
+                }
                 ChargedIn::Count => self.state.async_counter.refund(scope, &self.state.clock),
                 ChargedIn::Outage => self.state.outage.refund(scope, self.lease, Refund::All),
-            }
-            for (_, left) in &mut verdict.tiers {
-                left.calls += scope.cost;
+            };
+            for ((_, shown), left) in verdict.tiers.iter_mut().zip(left) {
+                *shown = left;
             }
             verdict.taken = 0;
         }

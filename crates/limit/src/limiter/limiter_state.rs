@@ -100,9 +100,9 @@ impl LimiterState {
                     let plan = Plan::with_id(lease, vec![scope]);
                     plans.push(Refunded { plan, before_us: 0, charged_us: at_us });
                 }
-                (ChargedIn::Outage, _) => self.outage.refund(&scope, lease, what),
+                (ChargedIn::Outage, _) => drop(self.outage.refund(&scope, lease, what)),
                 (ChargedIn::Lease, Refund::All) => self.leases.account(&scope).await.put_back(scope.cost),
-                (ChargedIn::Count, Refund::All) => self.async_counter.refund(&scope, &self.clock),
+                (ChargedIn::Count, Refund::All) => drop(self.async_counter.refund(&scope, &self.clock)),
                 (ChargedIn::Lease | ChargedIn::Count, Refund::Leases) => {}
             }
         }

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use crate::decide::clock::Clock;
 use crate::decide::plan::Scope;
 use crate::decide::redis_decide::{self, Count, PER_CALL};
-use crate::decide::verdict::ScopeVerdict;
+use crate::decide::verdict::{Remaining, ScopeVerdict};
 use crate::replica::counted_scope::{CountedScope, Unreported, out_of_touch, signed, sync};
 use crate::replica::evicted::Evicted;
 use crate::replica::next_report::NextReport;
@@ -97,14 +97,12 @@ impl AsyncCounter {
     }
 
     /// Refunds a call: in the local counter at once, and in Redis with the next report if it was reported already.
-    pub(crate) fn refund(&self, scope: &Scope, clock: &Clock) {
+    /// Returns what is left then.
+    pub(crate) fn refund(&self, scope: &Scope, clock: &Clock) -> Vec<Remaining> {
         let known = self.counted(scope, clock.now_us());
-        let mut counted = known.lock();
-        let ends_us = counted.window_ends();
-        counted.state.refund(scope.cost, 0);
-        counted.unreported.add(-signed(scope.cost), ends_us);
-        drop(counted);
+        let left = known.lock().refund(scope.cost);
         self.report_later(&known, scope);
+        left
     }
 
     /// Schedules the report of a counter that has changed. It must not be locked, and may have been evicted.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use crate::decide::clock::micros;
 use crate::decide::plan::Scope;
 use crate::decide::redis_decide::Count;
+use crate::decide::verdict::Remaining;
 use crate::local::LocalScope;
 use crate::policy::consistency::Consistency;
 use crate::policy::tier::{Tier, TierKind};
@@ -87,8 +88,16 @@ impl CountedScope {
         }
     }
 
+    /// Returns what is left then.
+    pub(super) fn refund(&mut self, cost: u64) -> Vec<Remaining> {
+        let ends_us = self.window_ends();
+        self.state.refund(cost, 0);
+        self.unreported.add(-signed(cost), ends_us);
+        self.state.left()
+    }
+
     /// µs of the Redis clock when the first of its windows ends. `None` without windows.
-    pub(super) fn window_ends(&self) -> Option<u64> {
+    fn window_ends(&self) -> Option<u64> {
         let tiers = self.scope.policy.tiers_in_store().iter().zip(self.state.left());
         let resets = tiers.filter(|(tier, _)| is_window(tier)).map(|(_, left)| left.resets).min();
         resets.map(|resets| self.state.last() + resets)

@@ -8,7 +8,7 @@ use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
 
 use crate::decide::plan::Scope;
 use crate::decide::redis_decide::Refunded;
-use crate::replica::evicted;
+use crate::replica::evicted::MOST as MOST_EVICTED;
 use crate::replica::lease_account::{LeaseAccount, Withdraw};
 
 /// One of this many remaining calls is leased in advance, so that a replica leases little if little is left.
@@ -17,7 +17,7 @@ pub(crate) const SHARE: u16 = 100;
 #[derive(Debug)]
 pub(crate) struct Leases {
     accounts: Cache<String, Arc<Mutex<LeaseAccount>>>,
-    /// Accounts that were evicted from the cache, with quota to return.
+    /// Accounts that were evicted from the cache, or are of earlier tiers, with quota to return.
     evicted: EvictedAccounts,
     /// Notified when there is quota that must be spent or returned.
     held: Arc<Notify>,
@@ -34,13 +34,7 @@ impl Leases {
         let (evicted, held) = (EvictedAccounts::default(), Arc::<Notify>::default());
         let (kept, noticed) = (Arc::clone(&evicted), Arc::clone(&held));
         let accounts = Cache::builder().max_capacity(most).time_to_idle(Duration::from_hours(1));
-        let evict = move |_, account, _| {
-            let mut kept = kept.lock();
-            if kept.len() < evicted::MOST {
-                kept.push(account);
-                noticed.notify_one();
-            }
-        };
+        let evict = move |_, account, _| return_later(&kept, &noticed, account);
         Self { accounts: accounts.eviction_listener(evict).build(), evicted, held }
     }
 
@@ -56,7 +50,8 @@ impl Leases {
         let mut account = account.lock_owned().await;
         if !account.is_of(scope) {
             // Quota that was leased under other tiers can't be spent.
-            *account = fresh();
+            let earlier = std::mem::replace(&mut *account, fresh());
+            return_later(&self.evicted, &self.held, Arc::new(Mutex::new(earlier)));
         }
         account
     }
@@ -88,6 +83,14 @@ impl Leases {
             self.held.notify_one();
         }
         back
+    }
+}
+
+fn return_later(evicted: &EvictedAccounts, held: &Notify, account: Arc<Mutex<LeaseAccount>>) {
+    let mut evicted = evicted.lock();
+    if evicted.len() < MOST_EVICTED {
+        evicted.push(account);
+        held.notify_one();
     }
 }
 

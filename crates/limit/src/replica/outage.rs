@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use crate::decide::clock::Clock;
 use crate::decide::plan::Scope;
 use crate::decide::redis_decide::Refund;
-use crate::decide::verdict::ScopeVerdict;
+use crate::decide::verdict::{Remaining, ScopeVerdict};
 use crate::local::LocalScope;
 use crate::policy::consistency::OnStoreError;
 use crate::policy::tier::Tier;
@@ -85,14 +85,15 @@ impl Outage {
         Some(local_share.scope.take(scope.cost, lease))
     }
 
-    pub(crate) fn refund(&self, scope: &Scope, lease: u64, what: Refund) {
-        if let Some(local_share) = self.scopes.get(&scope.key) {
-            let mut local_share = local_share.lock();
-            match what {
-                Refund::All => local_share.scope.refund(scope.cost, lease),
-                Refund::Leases => local_share.scope.release(lease),
-            }
+    /// Returns what is left then.
+    pub(crate) fn refund(&self, scope: &Scope, lease: u64, what: Refund) -> Vec<Remaining> {
+        let Some(local_share) = self.scopes.get(&scope.key) else { return Vec::new() };
+        let mut local_share = local_share.lock();
+        match what {
+            Refund::All => local_share.scope.refund(scope.cost, lease),
+            Refund::Leases => local_share.scope.release(lease),
         }
+        local_share.scope.left()
     }
 
     fn local_share(&self, scope: &Scope, shares: &[(Tier, Phase)], replicas: u64) -> Arc<Mutex<LocalShare>> {

@@ -97,7 +97,7 @@ local function limit_states(verdict)
   local states
   for i = 1, #verdict do
     local tiers = verdict[i]
-    if not (tiers.are_counts and tiers.taken > 0 and tiers.share == 0) then return nil end
+    if not (tiers.are_counts and tiers.taken > 0 and tiers.share == 0) or tiers.rest then return nil end
     if tiers.changed then limit_keep(tiers) end
     local packed = limit_packed[tiers.key]
     states = states and states .. packed or packed

@@ -3,6 +3,8 @@
 -- needs: now, rules/kinds
 -- `is_unseen`: whether it was written before the caller joined.
 local function limit_mend(tiers, packed, lost_is_full, elapsed, is_unseen)
+  -- The mark of a state that no tier took over; and the most bytes of these states.
+  local NOT_TAKEN, MOST_BYTES = 255, 16384
   local old, fresh = {}, {}
   local last, print, from = now_us, nil, nil
   if packed then last, print, from = limit_unpack('<I7I4', packed) end
@@ -17,6 +19,9 @@ local function limit_mend(tiers, packed, lost_is_full, elapsed, is_unseen)
       for j, candidate in ipairs(old) do
         if fresh[i] and candidate.rule == tier.rule and not candidate.is_taken and fits(tier, candidate, i == j) then
           tier.rule.seldom().convert(tier, candidate.state, candidate.was, tiers.lost_is_full)
+          if candidate.written < last then
+            tier.rule.load(tier, tier.rule.write(tier), 1, candidate.written, last)
+          end
           candidate.is_taken, fresh[i] = true, nil
         end
       end
@@ -27,19 +32,41 @@ local function limit_mend(tiers, packed, lost_is_full, elapsed, is_unseen)
     return candidate.was == tier.period
   end
 
+  -- Reads the states of the old tiers, and then those that none of them had taken over (scope.lua).
+  local function read_old()
+    while packed and from <= #packed do
+      local written = last
+      if string.byte(packed, from) == NOT_TAKEN then
+        written, from = math.min(last, (limit_unpack('<I7', packed, from + 8))), from + 15
+      end
+      local code, at = string.byte(packed, from), from
+      local rule = limit_rules[code] or limit_kind(code)
+      if not rule then return end
+      local state, was
+      state, was, from = rule.seldom().read(packed, from)
+      local text = string.sub(packed, at, from - 1)
+      old[#old + 1] = { rule = rule, state = state, was = was, written = written, text = text, is_taken = false }
+    end
+  end
+
+  -- Packs the old states that no tier took over.
+  local function not_taken()
+    local rest, bytes = {}, 0
+    for _, candidate in ipairs(old) do
+      bytes = bytes + #candidate.text
+      if not candidate.is_taken and bytes <= MOST_BYTES then
+        rest[#rest + 1] = limit_pack('<BI7I7', NOT_TAKEN, now_us, candidate.written) .. candidate.text
+      end
+    end
+    return table.concat(rest)
+  end
+
   -- Gives each tier the old state of the same kind and period, or else of the same kind. Of several with the same
   -- period (buckets of 10/s and 30/s have the same), the one at the same place comes first. A new tier has nothing
   -- consumed. Without any state nothing was consumed, or everything if `lost_is_full`.
   local function adopt()
     for i = 1, #tiers do fresh[i] = true end
-    while packed and from <= #packed do
-      local code = string.byte(packed, from)
-      local rule = limit_rules[code] or limit_kind(code)
-      if not rule then break end
-      local state, was
-      state, was, from = rule.seldom().read(packed, from)
-      old[#old + 1] = { rule = rule, state = state, was = was, is_taken = false }
-    end
+    read_old()
     take(function(tier, candidate, is_at_its_place) return is_at_its_place and has_its_period(tier, candidate) end)
     take(has_its_period)
     take(function() return true end)
@@ -82,11 +109,14 @@ local function limit_mend(tiers, packed, lost_is_full, elapsed, is_unseen)
     return now_us
   end
 
+  local rest = same and packed and string.sub(packed, from) or ''
   if not same then
     adopt()
+    -- All processes of a bucket change its pace at once.
+    rest = tiers.lost_is_full and '' or not_taken()
     tiers.changed = true
   end
   local now, mended = set_clock(), limit_pack('<I7I4', last, tiers.print)
   for _, tier in ipairs(tiers) do mended = mended .. tier.rule.write(tier) end
-  return mended, last, now
+  return mended .. rest, last, now
 end

@@ -32,7 +32,7 @@ local function limit_read_tiers(text, how)
   local tiers, i = {
     nil, nil, nil, nil,
     print = print, ttl = ttl, are_counts = true, is_shadow = flags % 2 == 1, lost_is_full = flags % 4 >= 2,
-    key = 0, now = 0, changed = false, n = 0, share = 0, passed = true, taken = 0,
+    key = 0, now = 0, changed = false, rest = nil, n = 0, share = 0, passed = true, taken = 0,
     head = nil, format = '<I7', bytes = 0, slice = 0,
   }, 0
   local known = limit_pack('<I4', print)

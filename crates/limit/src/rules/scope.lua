@@ -2,6 +2,9 @@
 -- needed, so that the TTL isn't set again within the same eighth (`slice`).
 --   µs of the last write (7 bytes)  fingerprint of its tiers (4)
 --   then per tier its kind (1), its period (6) and the state of the kind's rule
+--   then, for a while after a change of the tiers, each state that no tier took over: 255 (1), µs of the change (7), µs
+--     when it was written (7), and as above. It is read when the tiers change back: a replica may know the change later
+--     than others, or return or report under the earlier tiers what it took under them
 -- In each script it is read once, changed in memory, and written once, by limit_flush.
 --
 -- Tiers are parsed once for all scopes with the same policy, as the requests of a batch often differ only in their
@@ -15,7 +18,8 @@ local limit_packed, limit_ttl, limit_by = { nil, nil, nil, nil }, {}, { nil, nil
 --   print, ttl, are_counts, is_shadow, lost_is_full  of the policy
 --   head, format, bytes, slice  if the states are counts: a state is a time, this head, and the numbers of the first
 --     tier, then for each other tier its head and its numbers; its length in bytes; the slice in µs
---   key, now, changed         of the scope whose state they contain; changed: `limit_packed` is outdated
+--   key, now, changed, rest   of the scope whose state they contain; changed: `limit_packed` is outdated;
+--     rest: the states that no tier took over, or nil
 --   n, share, passed, taken   of the request that was checked last
 local limit_tiers = { nil, nil, nil, nil }
 -- The default of `how` (limit_plan).
@@ -27,10 +31,16 @@ local function limit_keep(tiers)
   for i = 1, #tiers do
     local tier = tiers[i]
     packed = packed .. tier.rule.write(tier)
-    -- After the burst was reduced, the level may be higher and take longer to drain.
-    if tier.full and tier.level > tier.full then
-      ttl = string.format('%.0f', math.max(tonumber(ttl), math.ceil(tier.level / tier.limit / 1000) + 1))
+    -- After the burst was reduced, the level may be higher and take longer to drain. Leases may be longer than those
+    -- that are taken now.
+    if tier.leases or tier.full and tier.level > tier.full then
+      local _, resets = tier.rule.left(tier, tiers.now)
+      ttl = string.format('%.0f', math.max(tonumber(ttl), math.ceil(resets / 1000) + 1))
     end
+  end
+  if tiers.rest then
+    packed = packed .. tiers.rest
+    ttl = string.format('%.0f', math.max(tonumber(ttl), redis.call('PTTL', KEYS[tiers.key])))
   end
   limit_packed[tiers.key], limit_ttl[tiers.key], tiers.changed = packed, ttl, false
 end
@@ -51,6 +61,15 @@ local function limit_stored(key, reads_ahead)
     return limit_packed[key]
   end
   return packed
+end
+
+-- The states from index `from` on, which no tier took over; nil without any, and a while after the change.
+local function limit_rest(packed, from)
+  -- In µs: longer than a replica counts calls without a report.
+  local KEPT = 90000000
+  if #packed < from + 14 or string.byte(packed, from) ~= 255 then return nil end
+  local changed = limit_unpack('<I7', packed, from + 1)
+  return math.abs(now_us - changed) < KEPT and string.sub(packed, from) or nil
 end
 
 -- Fills tiers with the state of a key. `how` as for limit_plan.
@@ -76,7 +95,7 @@ local function limit_load(tiers, key, how)
     local tier = tiers[i]
     from = tier.rule.load(tier, packed, from, last, now)
   end
-  tiers.now = now
+  tiers.now, tiers.rest = now, packed and from <= #packed and limit_rest(packed, from) or nil
 end
 
 -- Writes all changed states. To be called once, at the end, because scripts don't roll back.

@@ -5,6 +5,11 @@ use crate::{Align, Calendar, Plan, Policy, Tier, Unit, Wait};
 
 use super::bench::{Bench, NOON, SECOND, Step, plan, policy, seconds};
 
+/// Leases of another length.
+mod leases;
+/// Tiers of another kind.
+mod other_kinds;
+
 const EPOCH: Align = Align::Epoch { spread: None };
 
 async fn remaining(bench: &Bench, now: u64, policy: &Arc<Policy>) -> Vec<u64> {

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use crate::decide::clock::Clock;
 use crate::decide::redis_decide;
 use crate::local::LocalScope;
-use crate::{Align, Plan, Tier, Wait};
+use crate::{Align, Calendar, Plan, Tier, Unit, Wait};
 
 use super::bench::{Bench, NOON, SECOND, Step, plan, policy, seconds};
 
@@ -136,6 +136,24 @@ fn a_local_decision_after_the_clock_was_put_back_waits_no_longer_than_before() {
         // And by what the measurement of the clock goes back, nobody gains a call.
         while passes(back + 2 * SECOND) {}
         assert!((0..100).all(|step| !passes(back + 2 * SECOND - step % 2 * 1000)), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_clock_that_is_known_wrongly_changes_no_window_of_the_calendar() {
+    let bench = Bench::new().await;
+    let month = Tier::calendar(1, Calendar::new(Unit::Month, "Europe/Berlin").unwrap()).unwrap();
+    let plan = plan(&policy(vec![month]), 1);
+    assert!(bench.decide_now(&plan).await.allowed);
+    for days in [-100, 100] {
+        let clock = Clock::new();
+        clock.learn(clock.now_us().saturating_add_signed(days * 24 * HOUR.cast_signed()), Instant::now());
+        let reply = redis_decide::decide(&bench.store, &clock, &plan, seconds(60)).await.unwrap();
+        let wait = reply.verdicts[0].wait();
+        assert!(
+            wait > Wait::After(seconds(2)) && wait <= Wait::After(seconds((31 * 24 + 1) * 3_600)),
+            "{days}: {wait:?}"
+        );
     }
 }
 

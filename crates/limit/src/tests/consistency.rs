@@ -183,6 +183,18 @@ async fn leased_what_was_not_spent_in_its_time_is_given_back() {
 }
 
 #[tokio::test]
+async fn leased_what_was_taken_under_an_earlier_limit_is_given_back() {
+    let bench = Bench::new().await;
+    let limiter = bench.patient_limiter(vec![leased(vec![long(1_000)])]).await;
+    assert_eq!(ask(&limiter, "acme", 1).await, 1);
+    limiter.replace(policies(vec![leased(vec![long(2_000)])])).unwrap();
+    assert_eq!(ask(&limiter, "acme", 1).await, 1);
+    limiter.close().await.unwrap();
+    let other = bench.patient_limiter(vec![settings("leased", vec![long(2_000)])]).await;
+    assert_eq!(ask(&other, "acme", 2_100).await, 1_998);
+}
+
+#[tokio::test]
 async fn leased_all_or_nothing_over_strict_and_leased_policies() {
     let bench = Bench::new().await;
     let strict = settings("strict", vec![long(5)]);
@@ -309,6 +321,17 @@ async fn async_a_refund_takes_back_what_was_counted() {
 /// Policies that no two calls of anyone pass.
 fn one_for_all() -> PolicySettings {
     PolicySettings::new("one-for-all".parse().unwrap(), vec![long(1)])
+}
+
+#[tokio::test]
+async fn async_a_refused_request_is_shown_what_is_left_without_it() {
+    let bench = Bench::new().await;
+    let hourly = counted(vec![Tier::bucket(10, seconds(36_000), 10).unwrap()], seconds(60));
+    let limiter = bench.patient_limiter(vec![hourly, one_for_all()]).await;
+    let shown = async || limiter.decide(&call("acme")).await.unwrap().policies[0].tiers[0];
+    let (allowed, refused) = (shown().await, shown().await);
+    assert_eq!((allowed.remaining, refused.remaining), (9, 9));
+    assert!(refused.reset <= allowed.reset, "{refused:?}");
 }
 
 #[tokio::test]

@@ -9,13 +9,14 @@ local function room_of(text, how)
   return { room, wait, refill }
 end
 
--- Whether the state of the only scope was written for the tiers that it is judged by now, and not after now.
+-- Whether the state of the only scope was written for the tiers that it is judged by now, by them alone, and not after
+-- now.
 local function is_known(verdict, text)
   local _, key = limit_unpack('<I7I4', text)
   local packed = limit_packed[key]
   if not packed then return false end
   local last, print = limit_unpack('<I7I4', packed)
-  return print == verdict[1].print and last <= now_us
+  return print == verdict[1].print and last <= now_us and #packed == verdict[1].bytes
 end
 
 -- What passes, passes in both ways, with the same states. Taken ahead it is in one way alone.

@@ -158,6 +158,8 @@ async fn three_tiers_of_one_scope_take_at_most_200_bytes() {
         let settings = PolicySettings { key, matching: matching.clone(), ..settings("put-product", tiers) };
         let policies = Policies::new(vec![Policy::new(settings).unwrap()]).unwrap();
         let plan = Plan::new(&policies, &keys, &request);
+        // Otherwise the tiers before are kept for a while.
+        bench.store.command::<()>(&cmd("FLUSHALL")).await.unwrap();
         bench.decide_now(&plan).await;
         let key = &plan.scopes()[0].key;
         let bytes = bench.memory(key).await;

@@ -20,6 +20,10 @@ fn settings(tier: Json) -> BucketSettings {
     settings
 }
 
+fn of_calendar() -> Json {
+    json!({ "kind": "fixed", "limit": QUOTA, "period": "day", "align": "calendar(Europe/Berlin)" })
+}
+
 /// A bucket with a backlog whose quota of today is used up, and the clock of its Redis.
 struct UsedUp {
     clock: WallClock,
@@ -29,7 +33,13 @@ struct UsedUp {
 
 impl UsedUp {
     async fn with(tier: Json) -> Self {
+        Self::ahead(0, tier).await
+    }
+
+    /// `seconds`: by which the clock of Redis is ahead of this machine's.
+    async fn ahead(seconds: i64, tier: Json) -> Self {
         let clock = WallClock::new();
+        clock.set_ahead(seconds);
         let options = ServerOptions { environment: clock.environment(), ..ServerOptions::default() };
         let this = Self { redis: TestRedis::with(options).await, clock, tier };
         let bucket = this.process().await;
@@ -64,10 +74,18 @@ async fn a_new_process_uses_the_quota_of_a_new_day() {
 
 #[tokio::test]
 async fn a_new_process_uses_the_quota_of_a_new_day_in_a_time_zone() {
-    joins_on_the_next_day(
-        json!({ "kind": "fixed", "limit": QUOTA, "period": "day", "align": "calendar(Europe/Berlin)" }),
-    )
-    .await;
+    joins_on_the_next_day(of_calendar()).await;
+}
+
+#[tokio::test]
+async fn a_process_whose_clock_is_wrong_by_days_uses_the_quota_of_a_new_day() {
+    for days in [-3, 3] {
+        let used_up = UsedUp::ahead(days * DAY, of_calendar()).await;
+        used_up.redis.set_clock(&used_up.clock, (days + 1) * DAY).await;
+        let replica = buckets::join(&used_up.process().await, "second").await;
+        assert_eq!(take(&replica, 50).await.len(), QUOTA, "{days}");
+        assert!(takes_nothing(&replica).await);
+    }
 }
 
 #[tokio::test]
