@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use dripfeed_job::JobId;
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::outcome::failed_attempt::FailedAttempt;
@@ -147,27 +146,5 @@ impl EndedAttempt {
 
     pub(super) fn was_called(&self) -> bool {
         !matches!(self.settlement, Settlement::Requeue | Settlement::Bury { called: false, .. })
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settled {
-    Recorded,
-    /// The job is to be dead-lettered, and waits in the bucket for room among the dead letters. If the first answer of
-    /// Redis was lost, this is reported as `Recorded`.
-    WaitsForRoom,
-    /// The replica was declared dead: another one has the job, and nothing was changed.
-    Fenced,
-}
-
-impl Settled {
-    /// The result of each attempt of a batch, in order, from the script's answer.
-    pub(crate) fn each_of(answer: &str, batch: &[BoxedAttempt]) -> Vec<Self> {
-        if answer == "fenced" {
-            return vec![Self::Fenced; batch.len()];
-        }
-        let waiting: Vec<JobId> = answer.split(' ').skip(1).filter_map(|id| id.parse().ok()).collect();
-        let settled = |id| if waiting.contains(id) { Self::WaitsForRoom } else { Self::Recorded };
-        batch.iter().map(|ended| settled(&ended.claim.id)).collect()
     }
 }
