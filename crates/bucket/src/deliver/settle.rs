@@ -4,6 +4,7 @@
 mod arguments;
 mod ended_attempt;
 mod in_parts;
+pub(crate) mod refund;
 mod settled;
 
 use std::sync::Arc;

@@ -6,6 +6,7 @@ use dripfeed_job::duration::ms_up;
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::outcome::failed_attempt::FailedAttempt;
 
+use crate::deliver::charge::Charge;
 use crate::deliver::take::Claim;
 use crate::script::pace_constants::{LATE_CALL, REFUSED_CALL};
 use crate::settings::{Keep, Leak};
@@ -47,7 +48,7 @@ impl Settlement {
     }
 }
 
-/// Feedback of an attempt about the upstream, independent of the job.
+/// Feedback of an attempt about the upstream and the pace, independent of the job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Feedback {
     /// The call timed out.
@@ -56,6 +57,8 @@ pub struct Feedback {
     pub exhausted_for: Option<Duration>,
     /// The failed call. `None` if it succeeded, or none was made.
     pub failed: Option<FailedCall>,
+    /// What the pace was charged for a call that wasn't made.
+    pub unused: Option<Charge>,
 }
 
 /// How a call failed.

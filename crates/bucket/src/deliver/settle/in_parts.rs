@@ -28,8 +28,13 @@ impl RedisBucket {
         &self,
         consumer: &str,
         numbers: &AtomicU64,
-        batch: Vec<BoxedAttempt>,
+        mut batch: Vec<BoxedAttempt>,
     ) -> Vec<Result<Settled, BoxedAttempt>> {
+        let unused: Vec<_> = batch.iter_mut().filter_map(|ended| ended.feedback.unused.take()).collect();
+        if !unused.is_empty() {
+            // Before the jobs can be taken again.
+            self.refund(consumer, unused).await;
+        }
         let mut results = Vec::with_capacity(batch.len());
         // A stack: the last part is settled next.
         let mut parts = vec![batch];
