@@ -1,15 +1,23 @@
 //! What a take charged to the pace for a call, which is refunded if the call isn't made.
 //!
-//! Only windows (`fixed`), such as a daily quota, are refunded: a token bucket soon has the next token, and its level
-//! alone doesn't show whether the charge has drained since. A window counts the calls that it was charged. So its limit
-//! stays a ceiling if each charge is refunded at most once, to the window that contains it, and its call is never made.
-//! In doubt nothing is refunded (settle/refund.lua):
+//! **The limits stay ceilings.** A refund leaves at least as much charged as if the call had never been granted. It is
+//! made at most once for each charge (`refund.rs`), and its call is never made.
+//!
+//! - **Windows** (`fixed`) count the calls that they were charged. So the window that contains the charge may count one
+//!   less.
+//! - **Token buckets.** Let V be as in permit.rs, W the same without the grant of n calls, and D = V − W, which is at
+//!   least nτ after the grant at T. A later grant at t, whose calls don't drain for u, replaces V and W by the maximum
+//!   of each and t + u, before it adds to both. That leaves D at least V − t − u; and V ≥ T + nτ unless other refunds
+//!   have lowered it. So at time t, D ≥ nτ − (t − T) − u: that much is refunded, with the maximum of u. The others were
+//!   less by such a time, too, so they change nothing. Of a fast bucket nothing is left to be refunded.
+//!
+//! In doubt nothing is refunded (`settle/refund.lua`):
 //!
 //! - The script is called once, and not again if its answer is lost.
-//! - The replica is still a member, so the bucket wasn't deleted meanwhile. Settings (`version`) and tiers (`print`) are
-//!   the same, so the window's count didn't begin again.
-//! - The pace was last used on the same server, and its state was written at the take or later. So Redis hasn't lost the
-//!   charge.
+//! - The replica is still a member, so the bucket wasn't deleted meanwhile. Settings (`version`) and tiers (`print`)
+//!   are the same, so no count began again.
+//! - The pace was last used on the same server, and its state was written at the take or later. So Redis hasn't lost
+//!   the charge.
 //! - The Redis clock has advanced by as much as the monotonic clock of this replica. So the window that contains the
 //!   time of the take is the one that was charged.
 

@@ -6,7 +6,7 @@
 //! - A take announces the time within which its calls will begin (`valid`). The replica measures that time from before
 //!   it sends the take, by its monotonic clock. So a call that is granted at T, by the Redis clock, begins at some S
 //!   with T ≤ S ≤ E = T + `valid`, or not at all: an older permit isn't used, and its job is requeued without counting
-//!   an attempt or a delivery. Another take is charged again; only windows are refunded (charge.rs).
+//!   an attempt or a delivery. Another take is charged again, and the first charge may be refunded (charge.rs).
 //! - **Buckets and gates.** Let τ be the time of one token, b the burst, and V the time at which everything charged
 //!   will have drained. A grant of n needs V + nτ ≤ T + bτ, and then sets V = max(V, E) + nτ: a call doesn't drain
 //!   before it has begun. Take any window from a to c with m calls in it, and the first and the last of their grants.
@@ -95,7 +95,7 @@ pub struct Permit {
     token_at: Instant,
     valid: Duration,
     lateness: Lateness,
-    /// `None` if the pace has no windows.
+    /// `None` if the pace isn't refunded for calls that aren't made.
     charge: Option<Charge>,
 }
 

@@ -181,7 +181,7 @@ struct PermitGrant<'a> {
     answered: Instant,
     valid: Duration,
     lateness: &'a Lateness,
-    /// The version of the settings, if the pace has windows.
+    /// The version of the settings, if the pace is refunded for calls that aren't made.
     version: Option<&'a str>,
 }
 
@@ -223,7 +223,7 @@ impl RedisBucket {
             })
             .await?;
         lateness.saw_reply(asked.elapsed());
-        let version = effective.settings.leak.tiers.has_windows().then_some(&effective.version[..]);
+        let version = effective.is_refundable.then_some(&effective.version[..]);
         let grant = PermitGrant { asked, answered: Instant::now(), valid: valid(&effective), lateness, version };
         let reply = read(reply, self.kind, &grant, request.open_claims)?;
         if !reply.pace.is_empty() {

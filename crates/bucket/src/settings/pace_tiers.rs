@@ -1,6 +1,6 @@
 //! The tiers of a pace, in addition to its rate.
 
-use dripfeed_limit::{LoadError, Tier, TierKind, load};
+use dripfeed_limit::{LoadError, Tier, load};
 use serde_json::Value as Json;
 
 /// The tiers of a pace, in addition to its rate, and their source.
@@ -22,11 +22,6 @@ impl PaceTiers {
     #[must_use]
     pub fn written(&self) -> &[Json] {
         &self.written
-    }
-
-    /// Whether any of them counts the calls of a window, such as a daily quota.
-    pub(crate) fn has_windows(&self) -> bool {
-        self.tiers.iter().any(|tier| matches!(tier.kind(), TierKind::Fixed(_)))
     }
 
     pub(crate) fn tiers(&self) -> &[Tier] {

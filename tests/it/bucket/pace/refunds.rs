@@ -1,4 +1,4 @@
-//! A window of the pace is refunded what it was charged for calls that weren't made, unless it may not contain that.
+//! The pace is refunded what it was charged for calls that weren't made, unless it may not contain that.
 
 use dripfeed_bucket::*;
 use dripfeed_store::ServerOptions;
@@ -57,6 +57,22 @@ async fn a_quota_allows_as_many_calls_more_as_were_not_made() {
         assert!(left(&bucket).await == 0 && takes_nothing(&replica).await, "{shown}");
         let census = bucket.census().await.unwrap();
         assert_eq!((census.level, census.in_flight), (2, 0), "{shown}");
+    }
+}
+
+/// Except for what it may have drained since.
+#[tokio::test]
+async fn so_does_a_token_bucket_that_fills_up_slowly() {
+    let bucket_of_a_day = json!([{ "kind": "bucket", "rate": "1000/d", "burst": 100 }]);
+    for (rate, burst, more) in [("1000/d", 100, json!([])), ("1000/s", 1000, bucket_of_a_day)] {
+        let redis = TestRedis::start().await;
+        let bucket = with_jobs(&redis, paced(Some(rate), burst, tiers(more)), 100).await;
+        let replica = join(&bucket, "a").await;
+        let taken = take(&replica, 100).await;
+        assert_eq!((taken.len(), left(&bucket).await), (100, 0), "{rate}");
+        futures::future::join_all(taken.into_iter().map(|unmade| put_back(&replica, unmade))).await;
+        let left = left(&bucket).await;
+        assert!((95..100).contains(&left), "{rate}: {left} calls");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Returns to the windows of the pace what was charged for calls that weren't made.
+//! Refunds the pace what it was charged for calls that weren't made.
 
 use std::sync::Arc;
 use std::time::Duration;
