@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dripfeed_store::Trouble;
 use futures::FutureExt as _;
 
+use super::arguments::Settled;
 use super::ended_attempt::BoxedAttempt;
-use super::settled::Settled;
 use crate::script::redis_bucket::RedisBucket;
 
 /// Shared by all buckets of this process.
