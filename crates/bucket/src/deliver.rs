@@ -1,5 +1,6 @@
 //! From claiming a job to recording its outcome, and recovering the jobs of dead replicas.
 
+pub(crate) mod charge;
 pub(crate) mod heartbeat_watch;
 pub(crate) mod join;
 pub(crate) mod orphaned_claims;

@@ -40,6 +40,7 @@ pub use define::deletion::suspend_bucket::{LastJob, Suspended};
 pub use define::open_bucket::Opened;
 pub use define::place_is_taken::{LeftBehind, place_is_taken};
 pub use define::put_definition::{DefinitionBounds, NewDefinition, PutDefinition};
+pub use deliver::charge::Charge;
 pub use deliver::permit::Permit;
 pub use deliver::recover::Recovery;
 pub use deliver::replica::{Consumer, Life, Replica};

@@ -57,6 +57,15 @@ pub(crate) fn is_granted_ahead(leak: &Leak) -> bool {
     tiers(leak).iter().any(fills_up)
 }
 
+/// Whether calls that aren't made are refunded (charge.rs): those of a window, or of a token bucket that fills up
+/// slowly.
+pub(crate) fn is_refundable(leak: &Leak) -> bool {
+    const SLOWLY: Duration = Duration::from_mins(1);
+    let fills_up_in = |tier: &Tier| u128::from(tier.most()) * tier.period().as_micros() / u128::from(tier.limit());
+    let is_slow = |tier: &Tier| fills_up_in(tier) >= SLOWLY.as_micros();
+    tiers(leak).iter().any(|tier| matches!(tier.kind(), TierKind::Fixed(_)) || is_slow(tier))
+}
+
 fn tiers(leak: &Leak) -> Vec<Tier> {
     let rate = leak.rate.map(|rate| Tier::of_rate(rate, leak.burst));
     rate.into_iter().chain(leak.tiers.tiers().iter().cloned()).collect()

@@ -9,6 +9,7 @@
 --   wait(tier, now, n, queue)  µs until a cost of `n` would be allowed; 0: now; -1: never
 --   charge(tier, now, n, id)
 --   is_window                  for a pace: whether it has windows, which end by the clock
+--   begins_at_latest           for a pace: whether a window begins at the latest time of its first call
 --   is_count                   whether its state is a few numbers for any limit, and suffices for `left`. Then:
 --     numbers                  their format
 --     pass(tier, state, at, last, now, n)

@@ -16,6 +16,7 @@ use crate::kinds::RULES;
 /// - `rules/pass`: `limit_pass` and `limit_charge_passed`, a fast path for most allowed requests.
 /// - `rules/refund`: `limit_refund`, `limit_release`.
 /// - `rules/pace`: `limit_room` and `limit_spend`; `limit_state` and `limit_present`, for a state that Redis has lost.
+/// - `rules/refund_pace`: `limit_refund_pace`, for calls of a pace that weren't made.
 /// - `rules/eta`: `limit_look` and `limit_passing`: how long until waiting calls have passed a pace.
 pub const FRAGMENTS: &Fragments = &[
     Fragment::new("now", include_str!("now.lua")),
@@ -28,6 +29,7 @@ pub const FRAGMENTS: &Fragments = &[
     Fragment::new("rules/pass", include_str!("rules/pass.lua")),
     Fragment::new("rules/refund", include_str!("rules/refund.lua")),
     Fragment::new("rules/pace", include_str!("rules/pace.lua")),
+    Fragment::new("rules/refund_pace", include_str!("rules/refund_pace.lua")),
     Fragment::new("rules/eta", include_str!("rules/eta.lua")),
 ];
 

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use dripfeed_bucket::{BucketSettings, ClaimedJob, FailedCall, Feedback, Permit, Replica, Settlement};
+use dripfeed_bucket::{BucketSettings, Charge, ClaimedJob, FailedCall, Feedback, Permit, Replica, Settlement};
 use dripfeed_job::{Job, Retry, Verdict};
 use dripfeed_trace::ActiveSpan;
 use futures::FutureExt;
@@ -36,7 +36,7 @@ pub(crate) fn run(context: Arc<LaneContext>, replica: Replica, claimed: ClaimedJ
                     evaluate(context, CallResult::panicked(), job, failures, started, span.as_deref_mut())
                 })
             }
-            Err(unreadable) => (bury_uncalled(unreadable), Feedback::default()),
+            Err(unreadable) => (bury_uncalled(unreadable), uncalled(permit.charge())),
         };
         drop((span, job));
         settle::settle(context, &replica, claim, settlement, feedback, trace).await;
@@ -56,15 +56,16 @@ async fn attempt(
     let traced = span.as_ref().map(|span| span.context());
     let request = match request::build(job, attempt, &bucket.name, upstream, Timestamp::now(), traced) {
         Ok(request) => request,
-        Err(unsendable) => return (bury_uncalled(&unsendable), Feedback::default()),
+        Err(unsendable) => return (bury_uncalled(&unsendable), uncalled(permit.charge())),
     };
     let bounds = CallBounds {
         timeout: job.timeout.unwrap_or(upstream.timeout()),
         read_bytes: upstream.max_answer(),
         kept_bytes: bucket.keep.answer_bytes,
     };
+    let charge = permit.charge();
     if context.is_stopping() || !permit.spend().await {
-        return (Settlement::Requeue, Feedback::default());
+        return (Settlement::Requeue, uncalled(charge));
     }
     let started = Instant::now();
     let result = tokio::select! {
@@ -78,7 +79,7 @@ async fn attempt(
         }
         Err(shortage) => {
             context.shortage().on_shortage(&shortage);
-            (Settlement::Requeue, Feedback::default())
+            (Settlement::Requeue, uncalled(charge))
         }
     }
 }
@@ -131,7 +132,12 @@ fn feedback(result: &CallResult) -> Feedback {
         }
         Verdict::Delivered | Verdict::Throttled { .. } => None,
     };
-    Feedback { timed_out: answer.timed_out(), exhausted_for: answer.exhausted_for(), failed }
+    Feedback { timed_out: answer.timed_out(), exhausted_for: answer.exhausted_for(), failed, unused: None }
+}
+
+/// The feedback if no call was made.
+fn uncalled(unused: Option<Charge>) -> Feedback {
+    Feedback { unused, ..Feedback::default() }
 }
 
 /// A job's own number of retries overrides the bucket's.

@@ -1,5 +1,6 @@
 //! The pace with several tiers, and its changes.
 
+mod refunds;
 /// Windows of the clock beside a rate.
 mod windows;
 

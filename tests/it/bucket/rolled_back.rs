@@ -1,9 +1,11 @@
 //! Redis comes back without its latest writes.
 
-use dripfeed_bucket::{Bucket, BucketSettings, Kind, TimeWindow};
-use dripfeed_job::Submission;
+use std::time::Duration;
+
+use dripfeed_bucket::{Bucket, BucketSettings, Examination, Kind, Settled, Settlement, TimeWindow};
+use dripfeed_job::{Ending, Submission};
 use dripfeed_store::ServerOptions;
-use dripfeed_tests::buckets::{self, DELIVERED, job, join, settle, submit, take, take_one};
+use dripfeed_tests::buckets::{self, DELIVERED, buried, job, join, settle, submit, take, take_one};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::until;
 
@@ -69,5 +71,44 @@ async fn what_redis_has_lost_takes_no_room_from_what_is_there() {
             settle(&replica, taken, DELIVERED).await;
         }
         assert_eq!(counted().await, before, "{kind:?}");
+    }
+}
+
+/// Redis has lost the claims of a replica, which goes on with its calls, while another one makes them, too.
+#[tokio::test]
+async fn a_job_that_two_replicas_end_has_one_outcome_and_is_counted_once() {
+    for kind in [Kind::Stream, Kind::List] {
+        let mut redis = with_snapshots().await;
+        let settings = || BucketSettings { kind, ..buckets::settings("b") };
+        // Two buckets as in two processes, which share nothing.
+        let (bucket, other) = (buckets::open(&redis, settings()).await, buckets::open(&redis, settings()).await);
+        let ends = [DELIVERED, DELIVERED, buried("no luck"), Settlement::Retry { after: Duration::ZERO }];
+        for _ in &ends {
+            submit(&bucket, job("x")).await;
+        }
+        let (first, second) = (join(&bucket, "first").await, join(&other, "second").await);
+        redis.ask::<()>("SAVE").await;
+        let twice = take(&first, ends.len()).await;
+
+        redis.server.kill().await.expect("it runs");
+        redis.server.start_again().await.expect("it starts");
+        until("Redis can be reached again", async || other.level().await.is_ok()).await;
+        for taken in take(&second, ends.len()).await {
+            settle(&second, taken, DELIVERED).await;
+        }
+        let outcomes = async || {
+            let page = other.outcomes(TimeWindow::default(), None, None, 10).await;
+            format!("{:?}", page.expect("Redis answers").items)
+        };
+        let before = outcomes().await;
+        let late = twice.into_iter().zip(ends).map(|(taken, end)| settle(&first, taken, end));
+        let settled = futures::future::join_all(late).await;
+
+        assert_eq!(settled[..3], [Settled::EndedBefore; 3], "{kind:?}");
+        assert_eq!(outcomes().await, before, "{kind:?}");
+        let census = bucket.census().await.expect("Redis answers");
+        let ended: Vec<_> = census.ended.into_iter().filter(|(_, jobs)| *jobs > 0).collect();
+        assert_eq!((ended, census.dead), (vec![(Ending::Delivered, 4)], 0), "{kind:?}");
+        assert_eq!(bucket.examine(false).await.expect("Redis answers"), Examination::default(), "{kind:?}");
     }
 }

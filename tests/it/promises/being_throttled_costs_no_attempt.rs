@@ -110,6 +110,8 @@ async fn limited_processor(service: &Service, ulimits: &str) -> Process {
 
 async fn more_calls_than_files(host: &str) {
     const JOBS: usize = 60;
+    // A quota of calls, not of calls that couldn't be made.
+    const QUOTA: usize = JOBS + 5;
     let (held, open) = watch::channel(false);
     let upstream = Upstream::start(move |_| {
         let mut open = open.clone();
@@ -120,7 +122,8 @@ async fn more_calls_than_files(host: &str) {
     })
     .await;
     let settings = format!(
-        "[buckets.b]\nupstream = \"{}\"\nleak = {{ concurrency = {JOBS} }}\nretry = {{ attempts = 1 }}",
+        "[buckets.b]\nupstream = \"{}\"\nleak = {{ concurrency = {JOBS}, tiers = \
+         [{{ kind = \"fixed\", limit = {QUOTA}, period = \"366d\" }}] }}\nretry = {{ attempts = 1 }}",
         upstream.url().replace("127.0.0.1", host)
     );
     let service = Service::new(&settings).await;

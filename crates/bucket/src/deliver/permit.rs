@@ -6,7 +6,7 @@
 //! - A take announces the time within which its calls will begin (`valid`). The replica measures that time from before
 //!   it sends the take, by its monotonic clock. So a call that is granted at T, by the Redis clock, begins at some S
 //!   with T ≤ S ≤ E = T + `valid`, or not at all: an older permit isn't used, and its job is requeued without counting
-//!   an attempt or a delivery. The charge for it isn't returned; another take is charged again.
+//!   an attempt or a delivery. Another take is charged again, and the first charge may be refunded (charge.rs).
 //! - **Buckets and gates.** Let τ be the time of one token, b the burst, and V the time at which everything charged
 //!   will have drained. A grant of n needs V + nτ ≤ T + bτ, and then sets V = max(V, E) + nτ: a call doesn't drain
 //!   before it has begun. Take any window from a to c with m calls in it, and the first and the last of their grants.
@@ -47,6 +47,7 @@ use futures_timer::Delay;
 use parking_lot::Mutex;
 use tokio::time::sleep;
 
+use crate::deliver::charge::Charge;
 use crate::script::pace_constants::{PACE_LATEST, TOKENS_KEPT};
 
 /// How late calls may begin without being charged for it. More than they usually are while Redis and the machine are
@@ -94,6 +95,8 @@ pub struct Permit {
     token_at: Instant,
     valid: Duration,
     lateness: Lateness,
+    /// `None` if the pace isn't refunded for calls that aren't made.
+    charge: Option<Charge>,
 }
 
 impl Permit {
@@ -105,7 +108,17 @@ impl Permit {
         valid: Duration,
         lateness: Lateness,
     ) -> Self {
-        Self { asked, token_in, token_at: answered + token_in, valid, lateness }
+        Self { asked, token_in, token_at: answered + token_in, valid, lateness, charge: None }
+    }
+
+    pub(crate) fn with_charge(self, charge: Option<Charge>) -> Self {
+        Self { charge, ..self }
+    }
+
+    /// What the pace was charged, to be refunded if no call is made (`Feedback::unused`).
+    #[must_use]
+    pub fn charge(&self) -> Option<Charge> {
+        self.charge.clone()
     }
 
     /// Waits for the call's token. Returns whether the call may begin now. If not, because Redis or this process took

@@ -18,8 +18,9 @@
 --         jobs and bytes; then per other job: the job, its verb, and three arguments of the verb
 --         park      ms to wait; the attempt: '1' failed, '0' throttled, '' not made; record of the failed attempt or ''
 --         bury      record, reason, record of the failed attempt or ''
--- Result  'fenced' | 'settled', followed by the ids of the jobs that wait for room among the dead letters, with a space
---         before each (never in a list, nor for a repeated batch)
+-- Result  'fenced' | 'settled', followed by the ids of the jobs that wait for room among the dead letters (never in a
+--         list), and with '=' before the id of those that had ended before, with a space before each; none of these
+--         for a repeated batch
 local rare
 local function opened_rare()
   rare = rare or open_rare()
@@ -63,26 +64,33 @@ local counts_callers = recorded.rare and redis.call('HGET', PACE, 'flows')
 if throttle_ms > 0 then opened_rare().exceptions().throttle(PACE, throttle_ms) end
 if calls ~= '' then opened_rare().exceptions().adapt(PACE, calls, throttle_ms) end
 for i = OTHERS, #ARGV, OF_OTHER do
-  if letters[i] then is_added[i] = rare.exceptions().add_letter(keys, letters[i]) end
+  if letters[i] and not letters[i].has_ended then is_added[i] = rare.exceptions().add_letter(keys, letters[i]) end
 end
 
+local parked, answer = {}, 'settled'
 -- Completed jobs are removed first, which needs no memory: so they settle at maxmemory, too.
 if completed > 0 then
   local jobs = { unpack(ARGV, COMPLETED, RECORDS - 1) }
-  local absent = ack_and_delete(keys, jobs)
-  if absent then freed = freed - opened_rare().exceptions().keep_absent(absent, ARGV[SIZES], CALLERS, OTHERS - 1) end
   local outcomes = { unpack(ARGV, RECORDS, CALLERS - 1) }
+  local absent = ack_and_delete(keys, jobs)
+  if absent then
+    freed = freed - opened_rare().exceptions().keep_absent(absent, ARGV[SIZES], CALLERS, OTHERS - 1)
+    local over
+    jobs, outcomes, over = rare.exceptions().not_ended_before(keys, jobs, outcomes, absent)
+    for _, id in ipairs(over) do answer = answer .. ' =' .. id end
+  end
   if recorded.rare or keys.outbox then
     opened_rare().record_each_delivered(keys, jobs, outcomes, freed)
-  else
+  elseif #jobs > 0 then
     record_delivered(jobs, outcomes, freed)
   end
   for i = CALLERS, OTHERS - 1, OF_CALLER do count_held(ARGV[i], -ARGV[i + 1], -ARGV[i + 2]) end
 end
-local parked, answer = {}, 'settled'
 for i = OTHERS, #ARGV, OF_OTHER do
   local job, _, wait, counts, attempt = unpack(ARGV, i, i + OF_OTHER - 1)
-  if letters[i] then
+  if letters[i] and letters[i].has_ended then
+    answer = answer .. ' =' .. letters[i].id
+  elseif letters[i] then
     if not rare.exceptions().bury_or_keep(keys, letters[i], is_added[i]) then answer = answer .. ' ' .. job end
   else
     parked[#parked + 1] = { name = job, wait = tonumber(wait), counts = tonumber(counts), attempt = attempt }

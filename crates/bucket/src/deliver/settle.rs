@@ -4,6 +4,7 @@
 mod arguments;
 mod ended_attempt;
 mod in_parts;
+pub(crate) mod refund;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -11,9 +12,10 @@ use std::time::Duration;
 
 use dripfeed_store::{Call, StoreError, Trouble};
 
+pub use self::arguments::Settled;
 use self::arguments::{add_completed, add_job, add_verb, mean_us, packed_calls, packed_ends};
 pub(crate) use self::ended_attempt::{BoxedAttempt, EndedAttempt};
-pub use self::ended_attempt::{FailedCall, Feedback, Settled, Settlement};
+pub use self::ended_attempt::{FailedCall, Feedback, Settlement};
 use crate::script::batches::{Batches, Limits};
 use crate::script::constants::{BATCH_BYTES, BATCH_JOBS};
 use crate::script::redis_bucket::RedisBucket;

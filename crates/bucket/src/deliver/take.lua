@@ -32,7 +32,8 @@
 --         no failed attempts; its caller may be missing.
 --         Job: its id, then in a list its element; in a stream its fields, failed attempts, and when it became due in
 --         ms (0 unless it was parked and is traced), or for a plain job its body, its checksum, and what differs
---         State of the pace: '' if none was written, or the process needn't remember it.
+--         State of the pace: '' if none was written, or the process needn't remember it. With jobs it comes after the
+--         run_id of the server and a space.
 local keys = {
   jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8], holders = KEYS[10],
   keyed_jobs = KEYS[11], key_ends = KEYS[12], dead = KEYS[13], letters = KEYS[14], sizes = KEYS[15],
@@ -121,6 +122,7 @@ end
 -- Counts as a heartbeat: the replica isn't declared dead while the permits of these jobs are valid (permit.rs).
 count_up(REPLICAS, consumer, 1)
 local state, starts = pace_spend(PACE, pace, plan, #taken)
+if state ~= '' then state = pace.server .. ' ' .. state end
 local next_take, reason = '', ''
 if takes_new and wait > 0 then
   -- No job waits any more, so another take would find none.

@@ -11,6 +11,7 @@ use dripfeed_job::duration::ms_up;
 use dripfeed_job::{Chain, Job, JobId, Unreadable, element, entry};
 use dripfeed_store::Call;
 
+use crate::deliver::charge::{Charge, ChargeTerms};
 use crate::deliver::orphaned_claims::{ClaimGuard, OpenClaims};
 use crate::deliver::permit::{Lateness, Permit, undrained};
 use crate::deliver::take::starts::Starts;
@@ -180,11 +181,18 @@ struct PermitGrant<'a> {
     answered: Instant,
     valid: Duration,
     lateness: &'a Lateness,
+    /// The version of the settings, if the pace is refunded for calls that aren't made.
+    version: Option<&'a str>,
 }
 
 impl PermitGrant<'_> {
     fn permit(&self, token_in: Duration) -> Permit {
         Permit::new(self.asked, self.answered, token_in, self.valid, self.lateness.clone())
+    }
+
+    fn charge(&self, server: Bytes, state: &Bytes, granted_us: u64) -> Option<Charge> {
+        let terms = ChargeTerms { version: self.version?.to_owned(), valid: self.valid, asked: self.asked };
+        Charge::new(terms, server, state, granted_us)
     }
 }
 
@@ -215,7 +223,8 @@ impl RedisBucket {
             })
             .await?;
         lateness.saw_reply(asked.elapsed());
-        let grant = PermitGrant { asked, answered: Instant::now(), valid: valid(&effective), lateness };
+        let version = effective.is_refundable.then_some(&effective.version[..]);
+        let grant = PermitGrant { asked, answered: Instant::now(), valid: valid(&effective), lateness, version };
         let reply = read(reply, self.kind, &grant, request.open_claims)?;
         if !reply.pace.is_empty() {
             // A copy, because a slice keeps the whole reply in memory.
@@ -291,7 +300,8 @@ fn read(
         b"jobs" => {
             let (expired, died, redis_us) = (reply.count()?, reply.count()?, reply.count()?);
             let wait = reply.text()?.parse().ok().map(Duration::from_micros);
-            let (wait_for, pace) = (WaitReason::read(&reply.bytes()?), reply.bytes()?);
+            let (wait_for, (server, pace)) = (WaitReason::read(&reply.bytes()?), server_and_state(&reply.bytes()?));
+            let charge = grant.charge(server, &pace, redis_us);
             // Empty: all calls may begin at once.
             let starts = match reply.text()? {
                 text if text.is_empty() => None,
@@ -305,13 +315,19 @@ fn read(
             let mut jobs = Vec::with_capacity(reply.len() / 2);
             while !reply.is_empty() {
                 let token_in = starts.as_ref().map_or(Duration::ZERO, |starts| starts.of_call(jobs.len()));
-                let permit = grant.permit(token_in);
+                let permit = grant.permit(token_in).with_charge(charge.clone());
                 jobs.push(read_job(&mut reply, plain.as_ref(), permit, grant.answered, redis_us / 1000, open_claims)?);
             }
             Ok(TakeReply { take: Take::Jobs(jobs, idle), expired, died, redis_us: Some(redis_us), pace })
         }
         word => reply.unknown(&String::from_utf8_lossy(word)),
     }
+}
+
+/// The run_id of the server and the state of the pace, both empty without a state.
+fn server_and_state(written: &Bytes) -> (Bytes, Bytes) {
+    let space = written.iter().position(|byte| *byte == b' ');
+    space.map_or_else(Default::default, |space| (written.slice(..space), written.slice(space + 1..)))
 }
 
 /// The fields of plain jobs in a reply, in order: their names, and the value if all jobs have the same one.

@@ -62,6 +62,8 @@ pub(crate) struct EffectiveSettings {
     pub(crate) takes_turns: bool,
     /// Whether calls may be granted ahead of their time (permit.rs).
     is_granted_ahead: bool,
+    /// Whether the pace is refunded for calls that aren't made (charge.rs).
+    pub(crate) is_refundable: bool,
     /// How late paced calls may begin without being charged for it (permit.rs).
     pub(crate) prompt: Duration,
     /// The key of the pace's state.
@@ -100,6 +102,7 @@ impl EffectiveSettings {
             share_of_one: [String::new(), String::new()],
             takes_turns: false,
             is_granted_ahead: false,
+            is_refundable: false,
             prompt: permit::PROMPT,
             pace_key,
             configured_limits: BucketLimits::default(),
@@ -127,9 +130,10 @@ impl EffectiveSettings {
         let has_calendar = |tier: &Tier| matches!(tier.kind(), TierKind::Fixed(Align::Calendar(_)));
         let has_calendar = settings.leak.tiers.tiers().iter().chain(of_limits).any(has_calendar);
         let is_granted_ahead = pace::is_granted_ahead(&settings.leak) && !settings.fair.has_rate();
+        let is_refundable = pace::is_refundable(&settings.leak);
         let prompt = if settings.fair.has_rate() { permit::PROMPT_OF_CALLERS } else { permit::PROMPT };
         let settled = Self { settings, pace, bounds, weights, ends, share_of_one, takes_turns, ..self };
-        Self { limits, has_limits, has_calendar, is_granted_ahead, prompt, ..settled }
+        Self { limits, has_limits, has_calendar, is_granted_ahead, is_refundable, prompt, ..settled }
     }
 
     /// Whether a call is only valid for a limited time after it was granted.

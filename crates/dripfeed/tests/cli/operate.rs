@@ -105,7 +105,7 @@ fn what_cannot_be_meant_is_usage() {
         &["dead", "mail", "delete", "1-0", "--reason", "gone"],
         &["dead", "mail", "delete", "1-0", "--yes"],
         &["dead", "mail", "replays", "--cancel"],
-        &["dead", "mail", "list", "--status", "600"],
+        &["dead", "mail", "list", "--status", "1000"],
         &["dead", "mail", "list", "--exact-reason"],
         &["purge", "mail"],
         &["schedule", "mail", "put", "nightly", "--body", "1"],

@@ -57,7 +57,7 @@ pub(crate) struct LastStatus;
 
 impl PartialSchema for LastStatus {
     fn schema() -> RefOr<Schema> {
-        let code = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(100)).maximum(Some(599));
+        let code = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(100)).maximum(Some(999));
         let none = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["none"]));
         OneOfBuilder::new().item(code).item(none).examples([404]).into()
     }

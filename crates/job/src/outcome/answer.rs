@@ -22,7 +22,7 @@ pub enum Verdict {
     Delivered,
     /// The attempt failed; the job may be retried.
     Failed(String),
-    /// The upstream asked to wait: the bucket is throttled, and the attempt isn't counted.
+    /// The upstream asked to wait: the bucket is throttled, and the attempt isn't counted. `None` if it named no time.
     Throttled {
         retry_after: Option<Duration>,
     },
@@ -37,11 +37,14 @@ impl UpstreamAnswer {
             Self::Nothing { why, .. } => return Verdict::Failed(why.clone()),
             Self::Status { status, retry_after, no_retry, .. } => (*status, *retry_after, *no_retry),
         };
+        // An upstream that refuses a call and asks for no wait, or for one that is over, names no time: otherwise it
+        // would get the same call again at once, without end.
+        let named = |wait: Option<Duration>| wait.filter(|wait| !wait.is_zero());
         match status {
             200..=299 => Verdict::Delivered,
             _ if no_retry => Verdict::Dead(format!("the upstream answered {status} and disallowed retries")),
-            429 => Verdict::Throttled { retry_after: retry_after.or(self.exhausted_for()) },
-            503 if retry_after.is_some() => Verdict::Throttled { retry_after },
+            429 => Verdict::Throttled { retry_after: named(retry_after).or(named(self.exhausted_for())) },
+            503 if retry_after.is_some() => Verdict::Throttled { retry_after: named(retry_after) },
             408 | 425 | 500..=599 => Verdict::Failed(format!("the upstream answered {status}")),
             300..=399 => Verdict::Dead(format!("the upstream answered {status}; redirects are not followed")),
             _ => Verdict::Dead(format!("the upstream answered {status}")),
@@ -96,6 +99,18 @@ mod tests {
         assert_eq!(judge(503, Some(7), false), Verdict::Throttled { retry_after: Some(Duration::from_secs(7)) });
         let nothing = UpstreamAnswer::Nothing { why: "timeout".to_owned(), timed_out: true };
         assert!(matches!(nothing.judge(), Verdict::Failed(_)));
+    }
+
+    #[test]
+    fn a_refusal_that_asks_for_no_wait_names_no_time() {
+        for status in [429, 503] {
+            assert_eq!(judge(status, Some(0), false), Verdict::Throttled { retry_after: None }, "{status}");
+        }
+        let (zero, later) = (Some(Duration::ZERO), Some(Duration::from_secs(3)));
+        for (retry_after, exhausted_for, wait) in [(zero, later, later), (zero, zero, None), (None, zero, None)] {
+            let answer = UpstreamAnswer::Status { status: 429, retry_after, exhausted_for, no_retry: false };
+            assert_eq!(answer.judge(), Verdict::Throttled { retry_after: wait });
+        }
     }
 
     #[test]

@@ -17,12 +17,12 @@ pub enum LastStatus {
 }
 
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("use 100 to 599, or none")]
+#[error("use 100 to 999, or none")]
 pub struct BadLastStatus;
 
 impl LastStatus {
     fn of(code: u64) -> Result<Self, BadLastStatus> {
-        let code = u16::try_from(code).ok().filter(|code| (100..600).contains(code));
+        let code = u16::try_from(code).ok().filter(|code| (100..1000).contains(code));
         code.map(Self::Code).ok_or(BadLastStatus)
     }
 
@@ -78,7 +78,7 @@ impl Visitor<'_> for NumberOrNone {
     type Value = LastStatus;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a status from 100 to 599, or \"none\"")
+        f.write_str("a status from 100 to 999, or \"none\"")
     }
 
     fn visit_u64<E: Error>(self, code: u64) -> Result<LastStatus, E> {
@@ -100,17 +100,17 @@ mod tests {
     fn a_status_is_a_code_or_none_as_text_and_as_json() {
         for (text, json, status) in [
             ("100", "100", LastStatus::Code(100)),
-            ("599", "599", LastStatus::Code(599)),
+            ("999", "999", LastStatus::Code(999)),
             ("none", "\"none\"", LastStatus::NoAnswer),
         ] {
             assert_eq!((text.parse(), status.to_string().as_str()), (Ok(status), text));
             assert_eq!(serde_json::to_string(&status).unwrap(), json);
             assert_eq!(serde_json::from_str::<LastStatus>(json).unwrap(), status);
         }
-        for text in ["", "99", "600", "-1", "None", "any", "99999999999999999999"] {
+        for text in ["", "99", "1000", "-1", "None", "any", "99999999999999999999"] {
             assert_eq!(text.parse::<LastStatus>(), Err(BadLastStatus), "{text}");
         }
-        for json in ["99", "600", "-1", "404.5", "\"404\"", "null", "true", "[404]"] {
+        for json in ["99", "1000", "-1", "404.5", "\"404\"", "null", "true", "[404]"] {
             assert!(serde_json::from_str::<LastStatus>(json).is_err(), "{json}");
         }
     }

@@ -14,13 +14,18 @@ pub fn of_headers(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     parse(text(RETRY_AFTER)?, text(DATE).and_then(date).unwrap_or(now))
 }
 
-/// How long to wait: zero if the date has passed, `None` if the value can't be parsed. The caller limits it.
+/// How long to wait: zero if the date has passed, `None` if the value can't be parsed. The caller limits it. Some
+/// servers send seconds with a fraction, which HTTP doesn't have.
 #[must_use]
 pub fn parse(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
-    if !value.is_empty() && value.bytes().all(|c| c.is_ascii_digit()) {
+    let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+    if are_digits(value) {
         // Too many digits for a u64: as long as possible.
         return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)));
+    }
+    if value.split_once('.').is_some_and(|(whole, fraction)| are_digits(whole) && are_digits(fraction)) {
+        return Some(Duration::try_from_secs_f64(value.parse().ok()?).unwrap_or(Duration::MAX));
     }
     Some(date(value)?.duration_since(now).unwrap_or(Duration::ZERO))
 }
@@ -43,6 +48,9 @@ mod tests {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_767);
         assert_eq!(parse("120", now), Some(Duration::from_secs(120)));
         assert_eq!(parse("0", now), Some(Duration::ZERO));
+        assert_eq!(parse("90.0", now), Some(Duration::from_secs(90)));
+        assert_eq!(parse("0.25", now), Some(Duration::from_millis(250)));
+        assert_eq!(parse(&format!("{}.5", "9".repeat(400)), now), Some(Duration::MAX));
         assert_eq!(parse("Sun, 06 Nov 1994 08:49:37 GMT", now), Some(Duration::from_secs(10)));
         assert_eq!(parse("Sun, 06 Nov 1994 08:49:17 GMT", now), Some(Duration::ZERO));
         assert_eq!(parse("Sunday, 06-Nov-94 08:49:37 GMT", now), Some(Duration::from_secs(10)));
@@ -66,7 +74,7 @@ mod tests {
 
     #[test]
     fn nonsense_says_nothing() {
-        for value in ["", "-1", "1.5", "soon", "1e9"] {
+        for value in ["", "-1", ".5", "1.", "1.5.0", "soon", "1e9", "1.5e9", "-1.5"] {
             assert_eq!(parse(value, SystemTime::UNIX_EPOCH), None, "{value:?}");
         }
     }

@@ -17,6 +17,7 @@ if code == FIRST then
     is_count = true,
     numbers = 'I7I5',
     is_window = true,
+    begins_at_latest = true,
 
     tier = function(text, at)
       local limit, period

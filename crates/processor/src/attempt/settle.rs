@@ -68,6 +68,10 @@ pub(super) fn settle<'a>(
             Ok(Settled::WaitsForRoom) => {
                 tracing::debug!(%bucket, %job, trace_id, "the dead letters are full; the job waits in the bucket");
             }
+            // Counted by the replica that ended it.
+            Ok(Settled::EndedBefore) => {
+                tracing::debug!(%bucket, %job, trace_id, "another replica has ended the job; its outcome stays");
+            }
             Ok(Settled::Fenced) => {
                 fail(span.as_deref_mut(), "another replica has claimed the job");
                 // The lane logs a warning once for all of its jobs.

@@ -189,3 +189,18 @@ async fn a_retry_that_is_due_while_no_slot_is_free_is_announced_to_others() {
     feed.call().await.ok();
     work.ended().await;
 }
+
+/// Such a call isn't counted as an attempt, so the same job would be called at once, without an end.
+#[tokio::test]
+async fn an_upstream_that_refuses_and_asks_for_no_wait_is_called_after_the_usual_one() {
+    let (harness, mut feed) = (Harness::start().await, Feed::open().await);
+    let mut patient = settings("feed");
+    patient.leak.default_hold = Duration::from_hours(1);
+    let bucket = harness.bucket(patient);
+    let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
+    admitted(&bucket, job("meat")).await;
+    feed.call().await.answer((StatusCode::TOO_MANY_REQUESTS, [("Retry-After", "0")]));
+    let throttled = async { while bucket.census().await.unwrap().pace.throttled_for.is_none() {} };
+    timeout(PATIENCE, throttled).await.expect("the bucket is throttled");
+    work.ended().await;
+}

@@ -224,7 +224,7 @@ impl Real {
         let first = *settled[0].as_ref().expect("Redis answers");
         assert!(settled.iter().all(|other| *other.as_ref().expect("Redis answers") == first), "{settled:?}");
         match first {
-            Settled::Recorded | Settled::WaitsForRoom => StepResult::Settled,
+            Settled::Recorded | Settled::WaitsForRoom | Settled::EndedBefore => StepResult::Settled,
             Settled::Fenced => StepResult::Fenced,
         }
     }

@@ -1,11 +1,11 @@
-//! The arguments of settle.lua for a batch.
+//! The arguments of settle.lua for a batch, and its answer.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::outcome::AnswerBody;
-use dripfeed_job::{Chain, Ending, Outcome};
+use dripfeed_job::{Chain, Ending, JobId, Outcome};
 use dripfeed_store::Call;
 
 use super::ended_attempt::{BoxedAttempt, EndedAttempt, Settlement};
@@ -15,6 +15,37 @@ use crate::settings::Leak;
 
 /// The length of most jobs' bytes, as digits with a space.
 const SIZE_LENGTH: usize = 6;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    Recorded,
+    /// The job is to be dead-lettered, and waits in the bucket for room among the dead letters. If the first answer of
+    /// Redis was lost, this is reported as `Recorded`.
+    WaitsForRoom,
+    /// Another replica has ended the job meanwhile, as Redis had lost the claim. Nothing was recorded. If the first
+    /// answer of Redis was lost, this is reported as `Recorded`.
+    EndedBefore,
+    /// The replica was declared dead: another one has the job, and nothing was changed.
+    Fenced,
+}
+
+impl Settled {
+    /// The result of each attempt of a batch, in order, from the script's answer.
+    pub(crate) fn each_of(answer: &str, batch: &[BoxedAttempt]) -> Vec<Self> {
+        if answer == "fenced" {
+            return vec![Self::Fenced; batch.len()];
+        }
+        let words = || answer.split(' ').skip(1);
+        let waiting: Vec<JobId> = words().filter_map(|id| id.parse().ok()).collect();
+        let over: Vec<JobId> = words().filter_map(|word| word.strip_prefix('=')?.parse().ok()).collect();
+        let settled = |id| match id {
+            id if waiting.contains(id) => Self::WaitsForRoom,
+            id if over.contains(id) => Self::EndedBefore,
+            _ => Self::Recorded,
+        };
+        batch.iter().map(|ended| settled(&ended.claim.id)).collect()
+    }
+}
 
 /// For the adaptive rate: how the upstream reacted to each call, and when its job was taken.
 pub(super) fn packed_calls(batch: &[BoxedAttempt]) -> String {

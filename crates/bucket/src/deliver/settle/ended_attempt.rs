@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use dripfeed_job::JobId;
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::outcome::failed_attempt::FailedAttempt;
 
+use crate::deliver::charge::Charge;
 use crate::deliver::take::Claim;
 use crate::script::pace_constants::{LATE_CALL, REFUSED_CALL};
 use crate::settings::{Keep, Leak};
@@ -48,7 +48,7 @@ impl Settlement {
     }
 }
 
-/// Feedback of an attempt about the upstream, independent of the job.
+/// Feedback of an attempt about the upstream and the pace, independent of the job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Feedback {
     /// The call timed out.
@@ -57,6 +57,8 @@ pub struct Feedback {
     pub exhausted_for: Option<Duration>,
     /// The failed call. `None` if it succeeded, or none was made.
     pub failed: Option<FailedCall>,
+    /// What the pace was charged for a call that wasn't made.
+    pub unused: Option<Charge>,
 }
 
 /// How a call failed.
@@ -147,27 +149,5 @@ impl EndedAttempt {
 
     pub(super) fn was_called(&self) -> bool {
         !matches!(self.settlement, Settlement::Requeue | Settlement::Bury { called: false, .. })
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settled {
-    Recorded,
-    /// The job is to be dead-lettered, and waits in the bucket for room among the dead letters. If the first answer of
-    /// Redis was lost, this is reported as `Recorded`.
-    WaitsForRoom,
-    /// The replica was declared dead: another one has the job, and nothing was changed.
-    Fenced,
-}
-
-impl Settled {
-    /// The result of each attempt of a batch, in order, from the script's answer.
-    pub(crate) fn each_of(answer: &str, batch: &[BoxedAttempt]) -> Vec<Self> {
-        if answer == "fenced" {
-            return vec![Self::Fenced; batch.len()];
-        }
-        let waiting: Vec<JobId> = answer.split(' ').skip(1).filter_map(|id| id.parse().ok()).collect();
-        let settled = |id| if waiting.contains(id) { Self::WaitsForRoom } else { Self::Recorded };
-        batch.iter().map(|ended| settled(&ended.claim.id)).collect()
     }
 }

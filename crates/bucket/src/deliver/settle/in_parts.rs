@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dripfeed_store::Trouble;
 use futures::FutureExt as _;
 
-use super::ended_attempt::{BoxedAttempt, Settled};
+use super::arguments::Settled;
+use super::ended_attempt::BoxedAttempt;
 use crate::script::redis_bucket::RedisBucket;
 
 /// Shared by all buckets of this process.
@@ -27,8 +28,13 @@ impl RedisBucket {
         &self,
         consumer: &str,
         numbers: &AtomicU64,
-        batch: Vec<BoxedAttempt>,
+        mut batch: Vec<BoxedAttempt>,
     ) -> Vec<Result<Settled, BoxedAttempt>> {
+        let unused: Vec<_> = batch.iter_mut().filter_map(|ended| ended.feedback.unused.take()).collect();
+        if !unused.is_empty() {
+            // Before the jobs can be taken again.
+            self.refund(consumer, unused).await;
+        }
         let mut results = Vec::with_capacity(batch.len());
         // A stack: the last part is settled next.
         let mut parts = vec![batch];

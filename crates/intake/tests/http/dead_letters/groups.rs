@@ -77,7 +77,7 @@ async fn a_group_without_a_status_is_selected_without_the_others_of_its_reason()
     assert_eq!(groups(&harness, "").await, (vec![json!([410, "gone", 1])], 0));
 
     let refused = harness.get("/v1/buckets/b/dead?status=no").await.refuses(422, "bad_query");
-    assert_eq!(refused["detail"], "status: use 100 to 599, or none");
+    assert_eq!(refused["detail"], "status: use 100 to 999, or none");
     for wrong in [r#"{"status": "no"}"#, r#"{"status": "410"}"#] {
         harness.ask("POST /v1/buckets/b/dead/replay", &[], wrong).await.refuses(422, "bad_member");
     }
