@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use dripfeed_store::keep_running;
+use dripfeed_store::restart_on_panic;
 use futures::FutureExt as _;
 use tokio::task::JoinHandle;
 
@@ -16,5 +16,5 @@ pub(crate) fn keep<F>(name: impl fmt::Display + Send + 'static, mut task: impl F
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    spawn(keep_running(name, move || task().boxed()));
+    spawn(restart_on_panic(name, move || task().boxed()));
 }

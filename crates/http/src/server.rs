@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
-use dripfeed_store::{LogThrottle, Trouble, TroubleReport};
+use dripfeed_store::{FailureReport, LogThrottle, RecurringFailure};
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -130,7 +130,7 @@ async fn accept_all(
     slots: &Arc<Semaphore>,
     connections: &TaskTracker,
 ) -> io::Result<()> {
-    let trouble = Trouble::new();
+    let failure = RecurringFailure::new();
     loop {
         let slot = Arc::clone(slots).acquire_owned().await.map_err(io::Error::other)?;
         match listener.accept().await {
@@ -143,9 +143,9 @@ async fn accept_all(
             },
             Err(error) if closed_before_accept(&error) => {}
             Err(error) => {
-                match trouble.came() {
-                    Some(TroubleReport::Begun) => tracing::warn!(%error, "accept failed; retrying"),
-                    Some(TroubleReport::Lasts(times)) => tracing::warn!(%error, times, "accept still fails; retrying"),
+                match failure.occurred() {
+                    Some(FailureReport::Begun) => tracing::warn!(%error, "accept failed; retrying"),
+                    Some(FailureReport::Lasts(times)) => tracing::warn!(%error, times, "accept still fails; retrying"),
                     None => tracing::debug!(%error, "accept failed; retrying"),
                 }
                 tokio::time::sleep(ACCEPT_BACKOFF).await;

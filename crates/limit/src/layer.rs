@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use dripfeed_store::{Trouble, TroubleReport};
+use dripfeed_store::{FailureReport, RecurringFailure};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::request::Parts;
 use http::{HeaderValue, Request as HttpRequest, Response, StatusCode};
@@ -184,12 +184,12 @@ fn refused<R: From<String>>(decision: &Decision) -> Response<R> {
 
 /// Rate-limited, because it may happen with every request.
 fn log_unchecked(error: &LimitError) {
-    static TROUBLE: Trouble = Trouble::new();
+    static FAILURES: RecurringFailure = RecurringFailure::new();
 
     let error = error as &dyn std::error::Error;
-    match TROUBLE.came() {
-        Some(TroubleReport::Begun) => tracing::warn!(error, "request refused: could not check its rate limit"),
-        Some(TroubleReport::Lasts(times)) => {
+    match FAILURES.occurred() {
+        Some(FailureReport::Begun) => tracing::warn!(error, "request refused: could not check its rate limit"),
+        Some(FailureReport::Lasts(times)) => {
             tracing::warn!(error, times, "requests refused: could not check their rate limits");
         }
         None => tracing::debug!(error, "request refused: could not check its rate limit"),

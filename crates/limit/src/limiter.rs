@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use dripfeed_store::{Store, keep_running};
+use dripfeed_store::{Store, restart_on_panic};
 use tokio::sync::Notify;
 
 use crate::decide::combined::{self, CombinedDecision, PlacedDecision};
@@ -70,9 +70,11 @@ impl Limiter {
         check(&policies, false)?;
         let state = Arc::new(LimiterState::new(store, tag, policies, timeout));
         let (weak, earlier) = (Arc::downgrade(&state), state.async_counter.earlier());
-        tokio::spawn(keep_running("reporting counts", move || keep_reporting(weak.clone(), Arc::clone(&earlier))));
+        tokio::spawn(restart_on_panic("reporting counts", move || keep_reporting(weak.clone(), Arc::clone(&earlier))));
         let (weak, held) = (Arc::downgrade(&state), state.leases.held());
-        tokio::spawn(keep_running("returning quota", move || keep_returning_leases(weak.clone(), Arc::clone(&held))));
+        tokio::spawn(restart_on_panic("returning quota", move || {
+            keep_returning_leases(weak.clone(), Arc::clone(&held))
+        }));
         Ok(Self { state, heads_only: Arc::default() })
     }
 

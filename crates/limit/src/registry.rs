@@ -20,7 +20,7 @@ use std::error::Error;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use dripfeed_store::{Call, Store, keep_running};
+use dripfeed_store::{Call, Store, restart_on_panic};
 use redis::FromRedisValue;
 use tokio::sync::Mutex;
 
@@ -68,7 +68,7 @@ impl Services {
         let shared = Arc::new(Shared { store, keys, known_services: KnownServices::new(timeout), heartbeat });
         shared.beat().await;
         let weak = Arc::downgrade(&shared);
-        tokio::spawn(keep_running("following services", move || keep_beating(weak.clone())));
+        tokio::spawn(restart_on_panic("following services", move || keep_beating(weak.clone())));
         Self(shared)
     }
 

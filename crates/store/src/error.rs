@@ -4,7 +4,7 @@
 mod code;
 mod kind;
 mod operation;
-pub(crate) mod pem_fault;
+pub(crate) mod pem_error;
 mod redirection;
 
 use std::fmt;

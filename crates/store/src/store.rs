@@ -13,7 +13,7 @@ use redis::{Cmd, FromRedisValue, Pipeline, Value, cluster_routing::Slot, from_re
 use crate::cluster::Cluster;
 use crate::connect::connector::Connector;
 use crate::connection::ConnectionsMade;
-use crate::connection::bell::{Bell, BellWords};
+use crate::connection::bell::{Bell, BellMessages};
 use crate::connection::subscriptions::{Subscription, Subscriptions};
 use crate::durability::Durability;
 use crate::error::StoreError;
@@ -167,13 +167,13 @@ impl Store {
         &self.inner.salt
     }
 
-    /// The effective durability class: as configured, until [`Store::gives`] sets another one.
+    /// The effective durability class: as configured, until [`Store::set_durability`] sets another one.
     pub fn durability(&self) -> Durability {
         *self.inner.durability.read()
     }
 
     /// Sets the durability class that Redis was found to provide.
-    pub fn gives(&self, class: Durability) {
+    pub fn set_durability(&self, class: Durability) {
         *self.inner.durability.write() = class;
     }
 
@@ -295,10 +295,10 @@ impl Store {
         self.inner.subscriptions.subscribe(channel, self.pub_sub_connectors())
     }
 
-    /// Returns a bell that rings when the word is published on `channel`, and when that may have been missed. Uses the
-    /// connection of the subscriptions. All bells of a channel must have the same words.
-    pub fn bell(&self, channel: &str, words: impl Into<BellWords>) -> Bell {
-        self.inner.subscriptions.bell(channel, words.into(), self.pub_sub_connectors())
+    /// Returns a bell that rings when the message is published on `channel`, and when that may have been missed. Uses the
+    /// connection of the subscriptions. All bells of a channel must have the same messages.
+    pub fn bell(&self, channel: &str, messages: impl Into<BellMessages>) -> Bell {
+        self.inner.subscriptions.bell(channel, messages.into(), self.pub_sub_connectors())
     }
 
     /// Returns a function that returns a connector for each new pub/sub connection.

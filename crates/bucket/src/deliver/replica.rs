@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use dripfeed_store::{Bell, BellWords};
+use dripfeed_store::{Bell, BellMessages};
 use futures::FutureExt as _;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -95,7 +95,7 @@ struct Member {
 impl RedisBucket {
     /// A bell that rings when jobs wait, and none did before.
     pub(super) fn new_jobs(&self) -> Bell {
-        self.store.bell(&self.keys.notices(), BellWords { ring: NEW_JOBS, done: Some(TAKEN) })
+        self.store.bell(&self.keys.notices(), BellMessages { ring: NEW_JOBS, done: Some(TAKEN) })
     }
 }
 

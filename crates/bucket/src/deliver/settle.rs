@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use dripfeed_store::{Call, StoreError, Trouble};
+use dripfeed_store::{Call, RecurringFailure, StoreError};
 
 use self::arguments::{add_completed, add_job, add_verb, mean_us, packed_calls, packed_ends};
 pub(crate) use self::ended_attempt::{BoxedAttempt, EndedAttempt};
@@ -24,8 +24,8 @@ use crate::settings::Keep;
 pub(crate) static SCRIPTS: Scripts = Scripts::without_rules("settle", include_str!("settle.lua"));
 
 /// For all buckets of this process, which usually share the cause.
-static OUTAGE: Trouble = Trouble::new();
-static REFUSED: Trouble = Trouble::new();
+static OUTAGE: RecurringFailure = RecurringFailure::new();
+static REFUSED: RecurringFailure = RecurringFailure::new();
 
 /// One call at a time: the number of the last settled batch then shows whether a call was executed.
 const LIMITS: Limits = Limits { items: BATCH_JOBS, bytes: BATCH_BYTES, calls: 1 };
@@ -76,8 +76,8 @@ impl RedisBucket {
             match self.store.run_durably::<String>(&call).await {
                 Ok(answer) => return Ok(Settled::each_of(&answer, batch)),
                 Err(error) => {
-                    let trouble = if error.is_unanswered() { &OUTAGE } else { &REFUSED };
-                    let is_known = !reported && trouble.came().is_none();
+                    let failure = if error.is_unanswered() { &OUTAGE } else { &REFUSED };
+                    let is_known = !reported && failure.occurred().is_none();
                     if is_known {
                         tracing::debug!(bucket = %self.settings().name, "could not record outcomes in Redis; retrying");
                     } else if !reported {

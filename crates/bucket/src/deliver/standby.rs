@@ -138,11 +138,11 @@ pub struct Announcements(Bell);
 impl Announcements {
     /// Waits for the next one. Cancel-safe.
     pub async fn next(&mut self) {
-        while self.0.rung().await == Ring::Missed {}
+        while self.0.wait_for_ring().await == Ring::Missed {}
     }
 
     /// Discards the announcements until now.
     pub fn skip(&mut self) {
-        self.0.hush();
+        self.0.reset();
     }
 }

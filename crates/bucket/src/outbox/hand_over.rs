@@ -118,14 +118,14 @@ impl OutcomeCourier {
     /// Moves outcome jobs, oldest first, as far as the targets have room, and waits until another round is worthwhile.
     /// Logs errors, and targets that aren't in `targets`.
     pub async fn round(&mut self, targets: &Buckets) {
-        self.news.hush();
+        self.news.reset();
         let handed_over = self.hand_over(targets).await.inspect_err(|error| {
             let (bucket, error) = (self.from.name(), error as &dyn std::error::Error);
             tracing::debug!(%bucket, error, "could not move outcome jobs to their target bucket; retrying");
         });
         match handed_over {
             Ok(HandedOver::Some) => {}
-            Ok(HandedOver::All) => drop(tokio::time::timeout(LOOK, self.news.rung()).await),
+            Ok(HandedOver::All) => drop(tokio::time::timeout(LOOK, self.news.wait_for_ring()).await),
             Ok(HandedOver::Elsewhere) | Err(_) => tokio::time::sleep(LOOK).await,
             Ok(HandedOver::Unknown) => tokio::time::sleep(STAND_BACK).await,
             Ok(HandedOver::Waiting(wait)) => tokio::time::sleep(wait.clamp(LEAST_WAIT, LOOK)).await,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use dripfeed_store::{Durability, Store, StoreError, denied, denied_in_scripts};
+use dripfeed_store::{Durability, Store, StoreError, acl_denials, acl_denials_in_scripts};
 use redis::Cmd;
 
 use crate::bucket::Bucket;
@@ -120,7 +120,7 @@ pub async fn denied_at(
     }
     let mut denials = Vec::new();
     for server in store.masters() {
-        let Some(by_server) = denied(&server, &calls).await? else { return Ok(None) };
+        let Some(by_server) = acl_denials(&server, &calls).await? else { return Ok(None) };
         denials.extend(by_server);
     }
     denials.sort();
@@ -140,12 +140,12 @@ pub async fn denied_in_scripts_at(
 ) -> Result<Option<Vec<String>>, StoreError> {
     let mut denials = Vec::new();
     for server in store.masters() {
-        let Some(nothing) = server.key_of_nothing() else { continue };
+        let Some(nothing) = server.nonexistent_key() else { continue };
         for place in one_of_each_kind(places) {
             let calls = words_of(place.kind, durability).filter(|words| !words.contains("NOTICES"));
             let keys = place.keys(store);
             let calls: Vec<Cmd> = calls.map(|words| call_of(words, &nothing, &nothing, &keys)).collect();
-            let Some(of_the_kind) = denied_in_scripts(&server, &nothing, &calls).await? else { return Ok(None) };
+            let Some(of_the_kind) = acl_denials_in_scripts(&server, &nothing, &calls).await? else { return Ok(None) };
             denials.extend(of_the_kind);
         }
     }
@@ -169,7 +169,7 @@ impl Bucket {
     pub async fn denied(&self) -> Result<Option<Vec<String>>, BucketError> {
         let keys = &self.redis_bucket.keys;
         let calls = self.calls(&keys.jobs(), &keys.tally());
-        Ok(denied(&self.redis_bucket.store, &calls).await?)
+        Ok(acl_denials(&self.redis_bucket.store, &calls).await?)
     }
 
     /// The same without `ACL DRYRUN`: tries the commands in a script.
@@ -180,7 +180,7 @@ impl Bucket {
         // A key that no bucket has, as tokens are numbers.
         let nothing = self.redis_bucket.keys.token("none");
         let calls = self.calls(&nothing, &nothing);
-        Ok(denied_in_scripts(&self.redis_bucket.store, &nothing, &calls).await?.unwrap_or_default())
+        Ok(acl_denials_in_scripts(&self.redis_bucket.store, &nothing, &calls).await?.unwrap_or_default())
     }
 
     fn calls(&self, jobs: &str, key: &str) -> Vec<Cmd> {

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use dripfeed_bucket::{BucketError, KnownDefinitions};
 use dripfeed_job::BucketName;
-use dripfeed_store::{SharedQuestion, Store};
+use dripfeed_store::{CoalescedQuery, Store};
 use parking_lot::Mutex as SyncMutex;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
@@ -42,7 +42,7 @@ struct Inner {
     known: Mutex<KnownDefinitions>,
     served: SyncMutex<ServedDefinitions>,
     /// Shares polls that requests with unknown bucket names cause.
-    unknown_names: SharedQuestion<BucketError>,
+    unknown_names: CoalescedQuery<BucketError>,
     role: OnceLock<Box<dyn ServesDefined>>,
 }
 
@@ -52,7 +52,7 @@ impl DefinedBuckets {
             store,
             known: Mutex::default(),
             served: SyncMutex::new(ServedDefinitions::new(settings)),
-            unknown_names: SharedQuestion::default(),
+            unknown_names: CoalescedQuery::default(),
             role: OnceLock::new(),
         }))
     }
@@ -104,7 +104,7 @@ impl DefinedBuckets {
     }
 
     async fn ask(&self) -> Result<(), BucketError> {
-        self.0.unknown_names.ask(self.follow()).await
+        self.0.unknown_names.run(self.follow()).await
     }
 }
 

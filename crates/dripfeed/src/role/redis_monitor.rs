@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dripfeed_store::{
     Durability, InstallationError, OpenedInstallation, ServerFinding, ServerInfo, Severity, Store, StoreError,
-    findings, given, open_installation,
+    open_installation, provided_durability, server_findings,
 };
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
@@ -124,13 +124,13 @@ pub(super) async fn servers(store: &Store, durability: Durability) -> Result<Vec
 
 /// Lets responses promise the lowest durability class of all servers, and never more than is configured.
 fn update_durability(store: &Store, servers: &[(Store, ServerInfo)], configured: Durability) {
-    let classes = servers.iter().map(|(_, info)| given(configured, info));
+    let classes = servers.iter().map(|(_, info)| provided_durability(configured, info));
     let Some(class) = classes.min() else { return };
     let before = store.durability();
     if before != class {
         tracing::warn!(%before, now = %class, "the settings of Redis changed, and with them the durability of accepted \
             jobs");
-        store.gives(class);
+        store.set_durability(class);
     }
 }
 
@@ -138,7 +138,7 @@ fn update_durability(store: &Store, servers: &[(Store, ServerInfo)], configured:
 pub(super) fn problems(servers: &[(Store, ServerInfo)], durability: Durability) -> Vec<ServerProblem> {
     let problems = |(server, info): &(Store, ServerInfo)| {
         let address = server.address().to_string();
-        findings(info, durability).into_iter().map(move |finding| (address.clone(), finding))
+        server_findings(info, durability).into_iter().map(move |finding| (address.clone(), finding))
     };
     servers.iter().flat_map(problems).collect()
 }

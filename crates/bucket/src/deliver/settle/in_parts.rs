@@ -3,14 +3,14 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dripfeed_store::Trouble;
+use dripfeed_store::RecurringFailure;
 use futures::FutureExt as _;
 
 use super::ended_attempt::{BoxedAttempt, Settled};
 use crate::script::redis_bucket::RedisBucket;
 
 /// Shared by all buckets of this process.
-static PANICKED: Trouble = Trouble::new();
+static PANICKED: RecurringFailure = RecurringFailure::new();
 
 enum SettleResult {
     Settled(Vec<Settled>),
@@ -68,7 +68,7 @@ impl RedisBucket {
                 SettleResult::Settled(vec![Settled::Recorded; batch.len()])
             }
             Err(_) => {
-                if PANICKED.came().is_some() {
+                if PANICKED.occurred().is_some() {
                     let (bucket, jobs) = (&self.settings().name, batch.len());
                     let job = batch.first().filter(|_| jobs == 1).map(|ended| ended.claim.id.to_string());
                     tracing::error!(%bucket, jobs, job, "recording outcomes panicked; retrying, without calling the \

@@ -4,9 +4,9 @@ use rustls::pki_types::pem;
 
 /// Why a PEM text can't be parsed. The parser's own message shows a part of the text as a list of numbers.
 #[derive(Debug)]
-pub struct PemFault(pub pem::Error);
+pub struct PemError(pub pem::Error);
 
-impl fmt::Display for PemFault {
+impl fmt::Display for PemError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             pem::Error::MissingSectionEnd { .. } => f.write_str("a block has no end; is the file complete?"),
@@ -16,4 +16,4 @@ impl fmt::Display for PemFault {
     }
 }
 
-impl std::error::Error for PemFault {}
+impl std::error::Error for PemError {}

@@ -10,39 +10,40 @@ const MIN_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Shares a query between concurrent callers, and makes it at most 20 times a second.
 #[derive(Debug)]
-pub struct SharedQuestion<E>(Mutex<LastAnswer<E>>);
+pub struct CoalescedQuery<E>(Mutex<LastResult<E>>);
 
 #[derive(Debug)]
-struct LastAnswer<E> {
+struct LastResult<E> {
     /// When the last query began, which may have been cancelled.
     begun: Instant,
-    /// When the query of `answer` began.
-    answered: Instant,
-    answer: Result<(), E>,
+    /// When the query of `result` began.
+    result_begun: Instant,
+    result: Result<(), E>,
 }
 
-impl<E> Default for SharedQuestion<E> {
+impl<E> Default for CoalescedQuery<E> {
     fn default() -> Self {
         let now = Instant::now();
-        Self(Mutex::new(LastAnswer { begun: now, answered: now, answer: Ok(()) }))
+        Self(Mutex::new(LastResult { begun: now, result_begun: now, result: Ok(()) }))
     }
 }
 
-impl<E: Clone> SharedQuestion<E> {
-    /// A caller that arrives while a query is running gets the result of the next one, which sees all earlier writes.
+impl<E: Clone> CoalescedQuery<E> {
+    /// Runs `query`, and returns its result. A caller that arrives while a query is running gets the
+    /// result of the next one, which sees all earlier writes.
     ///
     /// # Errors
     /// The error of the query.
-    pub async fn ask(&self, question: impl Future<Output = Result<(), E>>) -> Result<(), E> {
+    pub async fn run(&self, query: impl Future<Output = Result<(), E>>) -> Result<(), E> {
         let arrived = Instant::now();
         let mut last = self.0.lock().await;
-        if last.answered < arrived {
+        if last.result_begun < arrived {
             sleep_until(last.begun + MIN_INTERVAL).await;
             last.begun = Instant::now();
-            let answer = question.await;
-            (last.answered, last.answer) = (last.begun, answer);
+            let result = query.await;
+            (last.result_begun, last.result) = (last.begun, result);
         }
-        last.answer.clone()
+        last.result.clone()
     }
 }
 
@@ -56,13 +57,13 @@ mod tests {
 
     #[tokio::test]
     async fn the_query_of_a_caller_that_left_answers_nobody() {
-        let shared = SharedQuestion::default();
+        let shared = CoalescedQuery::default();
         let (begin, begun) = oneshot::channel();
-        let mut left = Box::pin(shared.ask(async {
+        let mut left = Box::pin(shared.run(async {
             let _ = begin.send(());
             pending().await
         }));
-        let mut waiting = Box::pin(shared.ask(async { Err("asked") }));
+        let mut waiting = Box::pin(shared.run(async { Err("asked") }));
         tokio::select! {
             biased;
             _ = &mut left => unreachable!("its query never ends"),
@@ -74,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_asked_at_most_20_times_a_second() {
+    fn a_query_is_made_at_most_20_times_a_second() {
         assert_eq!(MIN_INTERVAL * 20, Duration::from_secs(1));
     }
 }

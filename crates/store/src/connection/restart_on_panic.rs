@@ -11,7 +11,7 @@ use futures::FutureExt as _;
 const RESTART_DELAY: Duration = Duration::from_secs(1);
 
 /// Runs `work` to its end, and restarts it after each panic.
-pub async fn keep_running<T, F: Future<Output = T>>(name: impl fmt::Display, mut work: impl FnMut() -> F) -> T {
+pub async fn restart_on_panic<T, F: Future<Output = T>>(name: impl fmt::Display, mut work: impl FnMut() -> F) -> T {
     loop {
         match AssertUnwindSafe(work()).catch_unwind().await {
             Ok(result) => return result,
@@ -32,7 +32,7 @@ mod tests {
     #[tokio::test]
     async fn a_task_that_panics_begins_again_and_one_that_ends_does_not() {
         let begun = AtomicU32::new(0);
-        let ended = keep_running("of a test", || async {
+        let ended = restart_on_panic("of a test", || async {
             assert_ne!(begun.fetch_add(1, Ordering::Relaxed), 0, "a bug");
             "ended"
         });
