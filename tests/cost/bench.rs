@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::body::Body;
-use dripfeed_bucket::{Bucket, BucketLimits, BucketSettings, ClaimedJob, Replica, Settled, Settlement};
+use dripfeed_bucket::{Bucket, BucketLimits, BucketSettings, ClaimedJob, Replica, SettleResult, Settlement};
 use dripfeed_intake::Front;
 use dripfeed_job::Submission;
 use dripfeed_store::Store;
@@ -55,7 +55,7 @@ impl Bench {
             { "kind": "sliding", "limit": 10_000_000, "period": "1m" },
             { "kind": "fixed", "limit": 1_000_000_000, "period": "1d" },
         ] });
-        self.bucket.limit_by(&BucketLimits::read("limits", vec![policy]).unwrap_or_else(|error| panic!("{error}")));
+        self.bucket.set_limits(&BucketLimits::read("limits", vec![policy]).unwrap_or_else(|error| panic!("{error}")));
     }
 
     /// Up to its capacity of one job.
@@ -83,7 +83,7 @@ impl Bench {
     pub async fn settle(&self, taken: Vec<ClaimedJob>, settlement: &Settlement) {
         let settled = taken.into_iter().map(|taken| self.replica.settle(taken.claim, settlement.clone()));
         let settled = try_join_all(settled).await.expect("Redis answers");
-        assert!(settled.iter().all(|settled| *settled == Settled::Recorded));
+        assert!(settled.iter().all(|settled| *settled == SettleResult::Recorded));
     }
 
     /// Commands of Redis by their names, and `allocations`.

@@ -159,7 +159,7 @@ impl ApiKeys {
     #[must_use]
     pub fn may_submit(&self, id: Option<&str>, bucket: &str) -> bool {
         let table = self.table.load();
-        let may = |key: &ApiKey| key.scopes.contains(&Scope::Submit) && key.buckets.has(bucket);
+        let may = |key: &ApiKey| key.scopes.contains(&Scope::Submit) && key.buckets.matches(bucket);
         table.is_open() || id.is_some_and(|id| table.of_id(id, self.now_ms()).any(may))
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dripfeed_job::{BucketName, counted};
+use dripfeed_job::{BucketName, pluralize};
 use dripfeed_store::StoreError;
 use thiserror::Error;
 
@@ -30,7 +30,7 @@ pub enum BucketError {
     #[error(
         "the key {key} holds a {kind} with {}; move them with `dripfeed drain {bucket} --into OTHER`, or give \
          the bucket another `key`",
-        counted(*jobs, "job")
+        pluralize(*jobs, "job")
     )]
     OtherKind { bucket: BucketName, key: String, kind: &'static str, jobs: u64 },
     /// The key of the jobs has a type that no bucket has. Nothing was read or written.

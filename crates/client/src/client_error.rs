@@ -80,12 +80,12 @@ impl ClientError {
     /// Whether the call was certainly not executed. If this is false, a repeated call may be executed twice: a client
     /// without retries sends jobs without an idempotency key.
     #[must_use]
-    pub fn is_undone(&self) -> bool {
+    pub fn was_not_executed(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Tls { .. } | Self::Path(_) | Self::Option(_) | Self::Redirected { .. } => {
                 true
             }
-            Self::Refused(problem) => problem.is_undone(),
+            Self::Refused(problem) => problem.was_not_executed(),
             _ => false,
         }
     }

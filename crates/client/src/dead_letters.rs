@@ -51,6 +51,6 @@ impl Client {
     pub async fn replay(&self, bucket: &BucketName, id: JobId) -> Result<Receipt, ClientError> {
         let path = format!("/v1/buckets/{bucket}/dead/{id}/replay");
         let call = |time, _| self.call_within(time, Method::POST, &path, HeaderMap::new(), Bytes::new());
-        self.retries.run(Duration::ZERO, ClientError::is_undone, call).await?.json()
+        self.retries.run(Duration::ZERO, ClientError::was_not_executed, call).await?.json()
     }
 }

@@ -41,7 +41,7 @@ impl Problem {
 
     /// Whether the call was certainly not executed. Unknown if a proxy lost the answer (502, 504), or if the intake
     /// lost its connection to Redis, which it reports as `"outcome": "unknown"`.
-    pub(crate) fn is_undone(&self) -> bool {
+    pub(crate) fn was_not_executed(&self) -> bool {
         let is_from_proxy = self.code.is_empty() && matches!(self.status.as_u16(), 502 | 504);
         !is_from_proxy && self.document["outcome"] != "unknown"
     }

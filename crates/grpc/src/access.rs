@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use dripfeed_auth::{ApiKeys, Caller, CallerTurns, LOOKUPS, SUBMISSIONS, Scope, Turn, Waiter};
+use dripfeed_auth::{ApiKeys, Caller, CallerTurns, LOOKUPS, LimitedCaller, SUBMISSIONS, Scope, Turn};
 use dripfeed_http::Peer;
 use dripfeed_limit::{BadServiceName, ServiceName};
 use http::{Extensions, HeaderMap};
@@ -30,7 +30,7 @@ impl Access {
     }
 
     /// Waits for the turn of a read of buckets or a change of rules.
-    pub(crate) async fn lookup_turn(&self, waiter: Waiter) -> Turn {
+    pub(crate) async fn lookup_turn(&self, waiter: LimitedCaller) -> Turn {
         self.lookups.take_one(waiter).await
     }
 
@@ -94,8 +94,8 @@ pub(crate) fn panicked() -> Status {
 }
 
 /// The caller for the fair share of turns: identified by its key, or by its address if no keys are configured.
-pub(crate) fn waiter(caller: &Caller, extensions: &Extensions) -> Waiter {
-    Waiter::new(caller.id(), address(extensions))
+pub(crate) fn waiter(caller: &Caller, extensions: &Extensions) -> LimitedCaller {
+    LimitedCaller::new(caller.id(), address(extensions))
 }
 
 pub(crate) fn address(extensions: &Extensions) -> Option<IpAddr> {

@@ -1,4 +1,4 @@
-//! Strict RFC 9112 message framing, against request smuggling.
+//! CheckedConnection RFC 9112 message framing, against request smuggling.
 //!
 //! A connection is read as lines and counted bytes. A line must end with CRLF and contain no other control characters
 //! than tabs, and a request must declare its length only once. Such framing is unambiguous: a proxy before the intake

@@ -90,13 +90,13 @@ impl Health {
     }
 
     /// Reports not ready from now on. Requests are still served.
-    pub fn leave(&self) {
+    pub fn mark_not_ready(&self) {
         self.0.leaving.cancel();
     }
 
     /// Reports not ready, and refuses new requests.
     pub fn drain(&self) {
-        self.leave();
+        self.mark_not_ready();
         self.0.is_draining.store(true, Ordering::Release);
         self.0.draining.cancel();
     }

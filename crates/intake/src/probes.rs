@@ -4,7 +4,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
-use dripfeed_auth::{Read, Waiter};
+use dripfeed_auth::{LimitedCaller, Read};
 use dripfeed_http::Health;
 use http::HeaderMap;
 
@@ -67,7 +67,7 @@ pub(crate) async fn metrics(
         return Err(Problem::new(Code::Forbidden, "metrics cover all buckets, and this key is restricted to some"));
     }
     let metrics = export(intake.exporter(), &headers).await?;
-    unread::reserve(&intake, Waiter::new(caller.id(), address), metrics).await
+    unread::reserve(&intake, LimitedCaller::new(caller.id(), address), metrics).await
 }
 
 async fn export(exporter: &MetricsExporter, headers: &HeaderMap) -> Result<Response, Problem> {

@@ -13,8 +13,8 @@ use axum::extract::State;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
-use dripfeed_auth::{Caller, Waiter};
-use dripfeed_http::{Answers, ConnectionLimits, Health, Listener, limits};
+use dripfeed_auth::{Caller, LimitedCaller};
+use dripfeed_http::{ConnectionLimits, Health, HttpService, Listener, limits};
 use http::{Extensions, HeaderMap, HeaderValue, Request, header};
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -124,7 +124,7 @@ impl Intake {
     pub async fn serve_with(
         &self,
         listener: impl Into<Listener>,
-        answers: impl Answers,
+        answers: impl HttpService,
         stop: CancellationToken,
     ) -> io::Result<()> {
         let settings = self.settings();
@@ -149,7 +149,7 @@ impl Intake {
     /// Waits for the stop, then reports not ready for `drain_delay`.
     async fn drain_delayed(&self, stop: &CancellationToken) {
         stop.cancelled().await;
-        self.health().leave();
+        self.health().mark_not_ready();
         tokio::time::sleep(self.settings().drain_delay).await;
     }
 }
@@ -213,9 +213,9 @@ async fn answer_call(State(intake): State<Intake>, request: Request<Body>, next:
 }
 
 /// The caller that gets the response to a request.
-fn reader_of(intake: &Intake, headers: &HeaderMap, extensions: &Extensions) -> Waiter {
+fn reader_of(intake: &Intake, headers: &HeaderMap, extensions: &Extensions) -> LimitedCaller {
     let ClientIp(address) = ClientIp::from_head(headers, extensions, intake);
-    Waiter::new(intake.keys().caller(headers).as_ref().and_then(Caller::id), address)
+    LimitedCaller::new(intake.keys().caller(headers).as_ref().and_then(Caller::id), address)
 }
 
 /// Checks every request and completes every response, in one layer, because each layer costs an allocation and a copy

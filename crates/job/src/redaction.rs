@@ -26,7 +26,7 @@ pub struct Redaction {
 
 /// How a text may be shown.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum RedactedText {
     /// Unchanged: nothing in it is masked.
     Whole,
     Masked(String),
@@ -55,15 +55,15 @@ impl Redaction {
     }
 
     #[must_use]
-    pub fn of_text(&self, text: &str) -> Shown {
+    pub fn redact_text(&self, text: &str) -> RedactedText {
         if self.pointers.is_empty() {
-            return Shown::Whole;
+            return RedactedText::Whole;
         }
-        match self.of_json(text) {
-            Shown::Whole => match masked_form(text, |name, value| self.masks_field(name, value), MASK) {
-                Some(masked) => Shown::Masked(masked),
-                None if self.may_name_member(text) => Shown::Hidden,
-                None => Shown::Whole,
+        match self.redact_json(text) {
+            RedactedText::Whole => match masked_form(text, |name, value| self.masks_field(name, value), MASK) {
+                Some(masked) => RedactedText::Masked(masked),
+                None if self.may_name_member(text) => RedactedText::Hidden,
+                None => RedactedText::Whole,
             },
             masked => masked,
         }
@@ -82,11 +82,11 @@ impl Redaction {
         self.pointers.iter().filter_map(name).any(|name| text.contains(&name))
     }
 
-    fn of_json(&self, text: &str) -> Shown {
+    fn redact_json(&self, text: &str) -> RedactedText {
         if is_json(text) {
-            return masked(text, &self.pointers, MASK).map_or(Shown::Whole, Shown::Masked);
+            return masked(text, &self.pointers, MASK).map_or(RedactedText::Whole, RedactedText::Masked);
         }
-        if may_contain_json(text) { Shown::Hidden } else { Shown::Whole }
+        if may_contain_json(text) { RedactedText::Hidden } else { RedactedText::Whole }
     }
 
     /// Whether a decoded field of a form body is masked. A field `card[number]` belongs to `card`. A value may be JSON.
@@ -96,13 +96,13 @@ impl Redaction {
             None => unescaped(&pointer[1..]) == first,
             Some((token, _)) => is_within && unescaped(token) == first,
         };
-        self.pointers.iter().any(is_named) || self.of_json(value) != Shown::Whole
+        self.pointers.iter().any(is_named) || self.redact_json(value) != RedactedText::Whole
     }
 
     /// Bytes that aren't UTF-8 can't be parsed, and may be JSON in another encoding, or compressed.
     #[must_use]
-    pub const fn of_bytes(&self) -> Shown {
-        if self.pointers.is_empty() { Shown::Whole } else { Shown::Hidden }
+    pub const fn redact_bytes(&self) -> RedactedText {
+        if self.pointers.is_empty() { RedactedText::Whole } else { RedactedText::Hidden }
     }
 
     /// Masks a dead letter or a job, as the API returns it.
@@ -127,11 +127,15 @@ impl Redaction {
         let Some(item) = item.as_object_mut() else { return };
         let is_bytes = ["body_base64", "base64"].iter().filter_map(|name| item.get(*name)).any(is_given);
         let text = item.get("body").and_then(Value::as_str);
-        let shown = if is_bytes { self.of_bytes() } else { text.map_or(Shown::Whole, |text| self.of_text(text)) };
+        let shown = if is_bytes {
+            self.redact_bytes()
+        } else {
+            text.map_or(RedactedText::Whole, |text| self.redact_text(text))
+        };
         let masked = match shown {
-            Shown::Whole => return,
-            Shown::Masked(text) => text,
-            Shown::Hidden => MASK.to_owned(),
+            RedactedText::Whole => return,
+            RedactedText::Masked(text) => text,
+            RedactedText::Hidden => MASK.to_owned(),
         };
         item.insert("body".to_owned(), masked.into());
         if is_bytes {

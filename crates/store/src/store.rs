@@ -295,8 +295,8 @@ impl Store {
         self.inner.subscriptions.subscribe(channel, self.pub_sub_connectors())
     }
 
-    /// Returns a bell that rings when the message is published on `channel`, and when that may have been missed. Uses the
-    /// connection of the subscriptions. All bells of a channel must have the same messages.
+    /// Returns a bell that rings when the message is published on `channel`, and when that may have been missed. Uses
+    /// the connection of the subscriptions. All bells of a channel must have the same messages.
     pub fn bell(&self, channel: &str, messages: impl Into<BellMessages>) -> Bell {
         self.inner.subscriptions.bell(channel, messages.into(), self.pub_sub_connectors())
     }

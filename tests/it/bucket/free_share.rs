@@ -113,10 +113,10 @@ async fn it_is_shown_and_changed_at_run_time() {
         let (one, other) = (open(&redis, configured.clone()).await, open(&redis, configured).await);
         submit(&other, of("alice")).await;
         one.apply_overrides(&changed("max_share", "free")).await.unwrap();
-        let judged = other.judge(of("alice"), Arc::default()).await.unwrap();
+        let judged = other.admit_from(of("alice"), Arc::default()).await.unwrap();
         assert_eq!(judged.caller_share, Some(CallerShare { jobs: 2, most: 5 }));
         assert_eq!(fill(&other, &of("alice")).await, 3);
-        let judged = other.judge(of("alice"), Arc::default()).await.unwrap();
+        let judged = other.admit_from(of("alice"), Arc::default()).await.unwrap();
         assert_eq!((judged.violated(), judged.caller_share), (vec![MAX_SHARE], Some(CallerShare { jobs: 5, most: 5 })));
         assert_eq!(one.census().await.unwrap().max_share, Some(MaxShare::Free));
         one.apply_overrides(&changed("capacity", 4)).await.unwrap();
@@ -139,7 +139,7 @@ async fn a_replay_keeps_to_it() {
     settle(&replica, taken, buried("no luck")).await;
     assert_eq!(fill(&bucket, &of("alice")).await, 5);
     assert!(matches!(bucket.replay(dead).await.unwrap(),
-        Replayed::Refused(refused) if refused.reason == RefusalReason::ShareUsedUp && refused.retry_after.is_some()));
+        ReplayResult::Refused(refused) if refused.reason == RefusalReason::ShareUsedUp && refused.retry_after.is_some()));
     settle(&replica, take_one(&replica).await, DELIVERED).await;
-    assert!(matches!(bucket.replay(dead).await.unwrap(), Replayed::As(_)));
+    assert!(matches!(bucket.replay(dead).await.unwrap(), ReplayResult::As(_)));
 }

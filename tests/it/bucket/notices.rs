@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dripfeed_bucket::*;
 use dripfeed_job::outcome::AnswerBody;
-use dripfeed_job::{Start, Submission};
+use dripfeed_job::{StartTime, Submission};
 use dripfeed_store::{ChannelEvent, Store, Subscription};
 use dripfeed_tests::buckets::{self, DELIVERED, NO_FILTER, buried, join, settle, submit, take, take_one};
 use dripfeed_tests::redis_server::TestRedis;
@@ -92,7 +92,7 @@ async fn a_replayed_letter_is_announced() {
         settle(&replica, take_one(&replica).await, buried("no luck")).await;
         assert_eq!(bucket.dead_letters(&NO_FILTER, None, 10).await.unwrap().items.len(), 1);
         let mut listener = Listener::of(&redis).await;
-        assert!(matches!(bucket.replay(dead.id).await.unwrap(), Replayed::As(_)));
+        assert!(matches!(bucket.replay(dead.id).await.unwrap(), ReplayResult::As(_)));
         assert_eq!(listener.heard().await, ["jobs"], "{kind:?}");
     }
 }
@@ -174,7 +174,7 @@ async fn who_takes_the_last_jobs_announces_that_to_those_who_come_too_late() {
             settle(&prompt, job, DELIVERED).await;
         }
         if kind == Kind::Stream {
-            let later = Submission { start: Start::After(Duration::from_hours(1)), ..buckets::job("{}") };
+            let later = Submission { start: StartTime::After(Duration::from_hours(1)), ..buckets::job("{}") };
             bucket.admit_many(vec![later, buckets::job("{}")]).await;
             take(&prompt, 10).await;
             assert_eq!(listener.heard().await, ["jobs", "taken"], "what is parked waits for nobody");

@@ -24,16 +24,16 @@ async fn a_look_shows_jobs_at_once_and_members_when_they_stay() {
         let redis = TestRedis::start().await;
         let bucket = buckets::open(&redis, settings("b", kind)).await;
         let standby = join(&bucket, "a").await.stand_by().await.unwrap();
-        assert!(!standby.look(LOOK).await.unwrap(), "{kind:?}: nothing is there");
+        assert!(!standby.check(LOOK).await.unwrap(), "{kind:?}: nothing is there");
         let other = join(&bucket, "other").await;
-        assert!(!standby.look(LOOK).await.unwrap(), "{kind:?}: it may be about to leave");
-        assert!(standby.look(LOOK).await.unwrap(), "{kind:?}: it may be dead");
+        assert!(!standby.check(LOOK).await.unwrap(), "{kind:?}: it may be about to leave");
+        assert!(standby.check(LOOK).await.unwrap(), "{kind:?}: it may be dead");
         other.leave().await.unwrap();
-        assert!(!standby.look(LOOK).await.unwrap(), "{kind:?}");
+        assert!(!standby.check(LOOK).await.unwrap(), "{kind:?}");
         submit(&bucket, buckets::job("{}")).await;
-        assert!(standby.look(LOOK).await.unwrap(), "{kind:?}: a job waits");
+        assert!(standby.check(LOOK).await.unwrap(), "{kind:?}: a job waits");
         take(&standby.join(again(), LEASE).await.unwrap(), 1).await;
-        assert!(standby.look(LOOK).await.unwrap(), "{kind:?}: a job is in flight");
+        assert!(standby.check(LOOK).await.unwrap(), "{kind:?}: a job is in flight");
     }
 }
 
@@ -47,12 +47,12 @@ async fn who_is_on_standby_is_a_replica_until_it_joins_or_ends() {
     };
     let standby = join(&bucket, "a").await.stand_by().await.unwrap();
     assert!(replicas().await.is_empty(), "it hasn't looked");
-    standby.look(LOOK).await.unwrap();
+    standby.check(LOOK).await.unwrap();
     assert_eq!(replicas().await, ["a"]);
     let replica = standby.join(again(), LEASE).await.unwrap();
     assert_eq!(replicas().await, ["again"]);
     let standby = replica.stand_by().await.unwrap();
-    standby.look(LOOK).await.unwrap();
+    standby.check(LOOK).await.unwrap();
     standby.end().await.unwrap();
     assert!(replicas().await.is_empty());
     assert_eq!(redis.store().await.command::<u64>(&redis::Cmd::exists("dripfeed:{b}:standby")).await.unwrap(), 0);
@@ -131,7 +131,7 @@ async fn one_that_does_not_look_any_more_is_forgotten() {
     store.command::<u64>(&redis::Cmd::hset("dripfeed:{b}:standby", "long gone", 1)).await.unwrap();
     store.command::<u64>(&redis::Cmd::hset("dripfeed:{b}:standby", "gone, of many", "1 1800000")).await.unwrap();
     let standby = join(&bucket, "a").await.stand_by().await.unwrap();
-    standby.look(LOOK).await.unwrap();
+    standby.check(LOOK).await.unwrap();
     let known: Vec<String> = store.command(&redis::Cmd::hkeys("dripfeed:{b}:standby")).await.unwrap();
     assert_eq!(known, ["a"]);
     let mut ttl = redis::cmd("PTTL");
@@ -144,17 +144,17 @@ async fn one_that_looks_seldom_is_known_for_longer() {
     let redis = TestRedis::start().await;
     let bucket = buckets::open(&redis, settings("b", Kind::Stream)).await;
     let store = redis.store().await;
-    let (many, few) = (Standby::between_looks(10_000), Standby::between_looks(1));
+    let (many, few) = (Standby::check_interval(10_000), Standby::check_interval(1));
     assert_eq!((many, few), (10 * LOOK, LOOK));
     let [seldom, often] = ["seldom", "often"].map(|name| bucket.stand_by(Consumer::new(name)));
-    seldom.look(many).await.unwrap();
-    often.look(few).await.unwrap();
+    seldom.check(many).await.unwrap();
+    often.check(few).await.unwrap();
     // As if the process had reported ten minutes ago.
     let noted: String = store.command(&redis::Cmd::hget("dripfeed:{b}:standby", "seldom")).await.unwrap();
     let (at, lasts) = noted.split_once(' ').expect("how long it is known");
     let ago = format!("{} {lasts}", at.parse::<u64>().unwrap() - 600_000);
     store.command::<u64>(&redis::Cmd::hset("dripfeed:{b}:standby", "seldom", ago)).await.unwrap();
-    often.look(few).await.unwrap();
+    often.check(few).await.unwrap();
     let mut known: Vec<String> = store.command(&redis::Cmd::hkeys("dripfeed:{b}:standby")).await.unwrap();
     known.sort();
     assert_eq!(known, ["often", "seldom"]);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dripfeed_bucket::*;
 use dripfeed_job::outcome::Outcome;
-use dripfeed_job::{JobId, Start, Submission};
+use dripfeed_job::{JobId, StartTime, Submission};
 use dripfeed_store::{Durability, Store};
 use dripfeed_tests::buckets::{self, DELIVERED, admitted, buried, job, join, settle, submit, take, take_one};
 use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
@@ -181,7 +181,7 @@ async fn replayed_jobs_that_somebody_else_had_added_are_read_as_large_as_they_ar
         settle(&replica, take_one(&replica).await, buried("no luck")).await;
     }
     let replayed = bucket.replay_many(&DeadFilter::default(), None).await.unwrap();
-    assert_eq!(replayed, ReplayedMany { replayed: 3, left: 0 });
+    assert_eq!(replayed, ReplayCounts { replayed: 3, left: 0 });
     for _ in 0..3 {
         assert_eq!(take(&replica, 50).await.len(), 1);
     }
@@ -227,7 +227,7 @@ async fn a_take_puts_aside_a_bounded_number_and_is_asked_again_at_once() {
     let redis = TestRedis::start().await;
     let bucket = open_in_line(&redis).await;
     let replica = join(&bucket, "a").await;
-    let delayed = || Submission { start: Start::After(Duration::from_hours(1)), ..job("later") };
+    let delayed = || Submission { start: StartTime::After(Duration::from_hours(1)), ..job("later") };
     bucket.admit_many((0..450).map(|_| delayed()).collect()).await;
     submit(&bucket, job("now")).await;
     let parked = "ZCARD dripfeed:{b}:parked";
@@ -336,8 +336,8 @@ async fn after_a_lost_answer_what_is_held_is_looked_through_a_bounded_part_in_ea
 async fn a_delayed_job_that_somebody_else_read_from_the_group_is_still_called_at_its_time() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, Kind::Stream).await;
-    let replica = bucket.join(Consumer::new("a"), Duration::from_millis(300), Life::First).await.unwrap();
-    let delayed = Submission { start: Start::After(Duration::from_hours(1)), ..job("later") };
+    let replica = bucket.join(Consumer::new("a"), Duration::from_millis(300), JoinKind::First).await.unwrap();
+    let delayed = Submission { start: StartTime::After(Duration::from_hours(1)), ..job("later") };
     submit(&bucket, delayed).await;
     let read = "XREADGROUP GROUP processors ghost COUNT 1 STREAMS dripfeed:{b}:jobs >";
     let _: redis::Value = redis.ask(read).await;
@@ -346,7 +346,7 @@ async fn a_delayed_job_that_somebody_else_read_from_the_group_is_still_called_at
     let taken = take(&replica, 10).await;
     assert_eq!(bytes(&taken), "now".len());
 
-    let delayed = Submission { start: Start::After(Duration::from_hours(1)), ..job("later") };
+    let delayed = Submission { start: StartTime::After(Duration::from_hours(1)), ..job("later") };
     submit(&bucket, delayed).await;
     let _: redis::Value = redis.ask(read).await;
     let mut beats = tokio::time::interval(replica.beat_interval());
@@ -362,7 +362,7 @@ async fn what_redis_lost_of_limits_that_there_are_not_is_forgotten() {
     let bucket = open(&redis, Kind::Stream).await;
     join(&bucket, "a").await;
     redis.ask::<String>("FLUSHALL").await;
-    let replica = bucket.join(Consumer::new("a"), Duration::from_secs(5), Life::Again).await.unwrap();
+    let replica = bucket.join(Consumer::new("a"), Duration::from_secs(5), JoinKind::Rejoin).await.unwrap();
     assert_eq!(times(&redis, "HEXISTS dripfeed:{b}:pace flows").await, 1);
     submit(&bucket, job("x")).await;
     take_one(&replica).await;

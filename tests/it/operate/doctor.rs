@@ -27,7 +27,7 @@ async fn what_was_broken_by_hand_is_found_and_repaired() {
     let redis = TestRedis::start().await;
     let store = redis.store().await;
     let bucket = Bucket::new(store.clone(), buckets::settings("b"));
-    let replica = bucket.join(Consumer::new("a"), Duration::from_secs(10), Life::First).await.unwrap();
+    let replica = bucket.join(Consumer::new("a"), Duration::from_secs(10), JoinKind::First).await.unwrap();
     for answer in bucket.admit_many((0..4).map(|n| buckets::job(n.to_string())).collect()).await {
         assert!(matches!(answer, Ok(Admission::Admitted(_))));
     }

@@ -16,7 +16,7 @@ use crate::deliver::heartbeat_watch::beat_interval;
 use crate::deliver::orphaned_claims::OpenClaims;
 use crate::deliver::permit::{Lateness, precise_sleep};
 use crate::deliver::recover::{Others, Recovery};
-use crate::deliver::settle::{self, EndedAttempt, Feedback, Settled, Settlement, Settlements};
+use crate::deliver::settle::{self, EndedAttempt, Feedback, SettleResult, Settlement, Settlements};
 use crate::deliver::take::token_backoff::delay_next_take;
 use crate::deliver::take::{Claim, Idle, LastTake, Take, TakeRequest, TakeSize, WaitReason};
 use crate::deliver::wakes::Wakes;
@@ -57,9 +57,9 @@ impl fmt::Display for Consumer {
 
 /// Whether a process joins for the first time, or again after it was declared dead or Redis lost its membership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Life {
+pub enum JoinKind {
     First,
-    Again,
+    Rejoin,
 }
 
 /// A replica's membership in a bucket's consumer group. Cheap to clone; all clones are one member.
@@ -254,7 +254,7 @@ impl Replica {
     ///
     /// # Errors
     /// When the process is shutting down.
-    pub async fn settle(&self, claim: Claim, settlement: Settlement) -> Result<Settled, BucketError> {
+    pub async fn settle(&self, claim: Claim, settlement: Settlement) -> Result<SettleResult, BucketError> {
         self.settle_with(claim, settlement, Feedback::default()).await
     }
 
@@ -267,7 +267,7 @@ impl Replica {
         claim: Claim,
         settlement: Settlement,
         feedback: Feedback,
-    ) -> impl Future<Output = Result<Settled, BucketError>> + Send {
+    ) -> impl Future<Output = Result<SettleResult, BucketError>> + Send {
         // Boxed outside of the future, to keep that small.
         let due_again = settlement.due_again();
         let mut ended = EndedAttempt::boxed(claim, settlement, feedback);

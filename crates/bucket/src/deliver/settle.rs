@@ -13,7 +13,7 @@ use dripfeed_store::{Call, RecurringFailure, StoreError};
 
 use self::arguments::{add_completed, add_job, add_verb, mean_us, packed_calls, packed_ends};
 pub(crate) use self::ended_attempt::{BoxedAttempt, EndedAttempt};
-pub use self::ended_attempt::{FailedCall, Feedback, Settled, Settlement};
+pub use self::ended_attempt::{FailedCall, Feedback, SettleResult, Settlement};
 use crate::script::batches::{Batches, Limits};
 use crate::script::constants::{BATCH_BYTES, BATCH_JOBS};
 use crate::script::redis_bucket::RedisBucket;
@@ -39,7 +39,7 @@ const MAX_BACKOFF: Duration = Duration::from_secs(1);
 const MAX_REFUSALS: u32 = 3;
 
 /// Returns an attempt as an error if it can't be settled even alone. Nothing was changed then.
-pub(crate) type Settlements = Batches<BoxedAttempt, Result<Settled, BoxedAttempt>>;
+pub(crate) type Settlements = Batches<BoxedAttempt, Result<SettleResult, BoxedAttempt>>;
 
 pub(crate) fn start(redis_bucket: Arc<RedisBucket>, consumer: String) -> Settlements {
     let numbers = Arc::new(AtomicU64::new(0));
@@ -66,7 +66,12 @@ fn weigh(ended: &BoxedAttempt) -> usize {
 impl RedisBucket {
     /// Retries until Redis answers: otherwise an outage of Redis would cause calls to be made again. Returns an error
     /// if Redis refuses the script repeatedly. As the script checks before it writes, nothing was changed then.
-    async fn settle(&self, consumer: &str, number: u64, batch: &[BoxedAttempt]) -> Result<Vec<Settled>, StoreError> {
+    async fn settle(
+        &self,
+        consumer: &str,
+        number: u64,
+        batch: &[BoxedAttempt],
+    ) -> Result<Vec<SettleResult>, StoreError> {
         let call = self.settle_call(consumer, number, batch);
         let mut backoff = MIN_BACKOFF;
         let mut reported = false;
@@ -74,7 +79,7 @@ impl RedisBucket {
         let (mut refusals, mut is_unknown) = (0, false);
         loop {
             match self.store.run_durably::<String>(&call).await {
-                Ok(answer) => return Ok(Settled::each_of(&answer, batch)),
+                Ok(answer) => return Ok(SettleResult::each_of(&answer, batch)),
                 Err(error) => {
                     let failure = if error.is_unanswered() { &OUTAGE } else { &REFUSED };
                     let is_known = !reported && failure.occurred().is_none();

@@ -30,7 +30,7 @@ const MOST_REPLAYS: usize = 10;
 
 /// The result of a cancellation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CancelledReplay {
+pub enum CancelReplayResult {
     Now,
     EndedBefore,
     Unknown,
@@ -91,13 +91,13 @@ impl Bucket {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn cancel_replay(&self, id: ReplayId) -> Result<CancelledReplay, BucketError> {
+    pub async fn cancel_replay(&self, id: ReplayId) -> Result<CancelReplayResult, BucketError> {
         let ending = Progress { ending: Some(ReplayState::Cancelled), ..Progress::default() };
         Ok(match self.redis_bucket.advance_replay(id, None, &ending).await? {
             // A cancellation needs no lease.
-            Lease::Kept | Lease::Taken => CancelledReplay::Now,
-            Lease::Ended => CancelledReplay::EndedBefore,
-            Lease::Absent => CancelledReplay::Unknown,
+            Lease::Kept | Lease::Taken => CancelReplayResult::Now,
+            Lease::Ended => CancelReplayResult::EndedBefore,
+            Lease::Absent => CancelReplayResult::Unknown,
         })
     }
 
@@ -106,7 +106,7 @@ impl Bucket {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn go_on_with_replays(&self, replayed: impl Fn() + Clone + Send + 'static) -> Result<(), BucketError> {
+    pub async fn resume_replays(&self, replayed: impl Fn() + Clone + Send + 'static) -> Result<(), BucketError> {
         for task in self.replays().await?.into_iter().filter(|task| task.state == ReplayState::Running) {
             if let Some(run) = ReplayRun::claim(self.clone(), task, replayed.clone()).await? {
                 tokio::spawn(run.carry_out());

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use redis::Value;
 
 use crate::deliver::permit;
-use crate::ended::expire::look::ExpiryLook;
+use crate::ended::expire::look::ExpiryScan;
 use crate::error::BucketError;
 use crate::pace;
 use crate::script::constants::SMALL_BYTES;
@@ -59,7 +59,7 @@ pub(crate) struct EffectiveSettings {
     /// [`BucketSettings::share_of_one`]
     pub(crate) share_of_one: [String; 2],
     /// Whether fair queuing is on.
-    pub(crate) takes_turns: bool,
+    pub(crate) has_fair_queuing: bool,
     /// Whether calls may be granted ahead of their time (permit.rs).
     is_granted_ahead: bool,
     /// How late paced calls may begin without being charged for it (permit.rs).
@@ -78,7 +78,7 @@ const UNKNOWN_VERSION: &str = "-";
 
 /// The effective settings of a bucket, and whether it is paused.
 #[derive(Clone, Debug)]
-pub struct InForce {
+pub struct EffectiveState {
     pub(crate) effective: Arc<EffectiveSettings>,
     pub(crate) is_paused: bool,
 }
@@ -96,7 +96,7 @@ impl EffectiveSettings {
             weights: String::new(),
             ends: String::new(),
             share_of_one: [String::new(), String::new()],
-            takes_turns: false,
+            has_fair_queuing: false,
             is_granted_ahead: false,
             prompt: permit::PROMPT,
             pace_key,
@@ -118,11 +118,11 @@ impl EffectiveSettings {
         let pace = pace::plan(&settings.leak, self.pace_key.clone());
         let (bounds, weights) = (settings.fair.packed_bounds(), settings.fair.weights_of_turns());
         let (ends, share_of_one) = (settings.packed_ends(), settings.share_of_one());
-        let takes_turns = settings.kind == Kind::Stream && settings.fair.by != FairBy::Off;
+        let has_fair_queuing = settings.kind == Kind::Stream && settings.fair.by != FairBy::Off;
         let has_limits = !limits.document().is_empty();
         let is_granted_ahead = pace::is_granted_ahead(&settings.leak) && !settings.fair.has_rate();
         let prompt = if settings.fair.has_rate() { permit::PROMPT_OF_CALLERS } else { permit::PROMPT };
-        let settled = Self { settings, pace, bounds, weights, ends, share_of_one, takes_turns, ..self };
+        let settled = Self { settings, pace, bounds, weights, ends, share_of_one, has_fair_queuing, ..self };
         Self { limits, has_limits, is_granted_ahead, prompt, ..settled }
     }
 
@@ -164,7 +164,7 @@ pub(crate) struct RedisBucket {
     /// Where the next run of retention continues in the keyed jobs.
     pub(crate) keyed_looked_at: AtomicU64,
     /// Where the next run of retention continues in the jobs.
-    pub(crate) expiry_look: Mutex<ExpiryLook>,
+    pub(crate) expiry_look: Mutex<ExpiryScan>,
     /// The last sample for the history, in case Redis has lost it; empty if there was none.
     pub(crate) last_look: Mutex<String>,
     /// The state of the pace that a take of this process last wrote; empty if none did. Kept over memberships, and in
@@ -266,8 +266,8 @@ impl RedisBucket {
     }
 
     /// Whether fair queuing is on, as far as this process knows.
-    pub(crate) fn takes_turns(&self) -> bool {
-        self.effective.load().takes_turns
+    pub(crate) fn has_fair_queuing(&self) -> bool {
+        self.effective.load().has_fair_queuing
     }
 
     pub(crate) fn reconfigure(&self, settings: BucketSettings) {
@@ -275,7 +275,7 @@ impl RedisBucket {
         self.set(|before| EffectiveSettings { configured: configured.clone(), ..before });
     }
 
-    pub(crate) fn limit_by(&self, limits: &BucketLimits) {
+    pub(crate) fn set_limits(&self, limits: &BucketLimits) {
         self.set(|before| EffectiveSettings { configured_limits: limits.clone(), ..before });
     }
 
@@ -307,7 +307,7 @@ impl RedisBucket {
     }
 
     /// Applies a reply `changed`, which contains the fields of `control`.
-    pub(crate) fn learn(&self, mut reply: Reply) -> Result<InForce, BucketError> {
+    pub(crate) fn learn(&self, mut reply: Reply) -> Result<EffectiveState, BucketError> {
         reply.text()?;
         let fields = reply.array()?.fields()?;
         self.check_incarnation(&fields)?;
@@ -315,7 +315,7 @@ impl RedisBucket {
         let (version, is_paused) = (value("version").unwrap_or_default().to_owned(), value("paused") == Some("1"));
         let overrides = Overrides::read(&fields, &self.settings().name);
         let with = |before| EffectiveSettings { version: version.clone(), overrides: overrides.clone(), ..before };
-        Ok(InForce { effective: self.set(with), is_paused })
+        Ok(EffectiveState { effective: self.set(with), is_paused })
     }
 
     /// The incarnation as an argument of scripts; empty for a bucket of the configuration.

@@ -52,6 +52,6 @@ fn bucket(configured: &ConfiguredBucket, incarnation: Option<u64>, connected: &C
         (None, Some(incarnation)) => Bucket::defined(connected.store.clone(), settings, incarnation),
         (None, None) => Bucket::new(connected.store.clone(), settings),
     };
-    bucket.limit_by(&configured.limits);
+    bucket.set_limits(&configured.limits);
     bucket
 }

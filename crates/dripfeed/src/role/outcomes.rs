@@ -6,7 +6,7 @@ use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dripfeed_bucket::{Bucket, Buckets, OutcomeCourier, outcome_jobs_of};
+use dripfeed_bucket::{Bucket, Buckets, OutboxRelay, outcome_jobs_of};
 use dripfeed_job::BucketName;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
@@ -83,7 +83,7 @@ async fn with_outcomes(
 }
 
 async fn keep_handing_over(from: Bucket, buckets: Arc<Buckets>) {
-    let mut courier = OutcomeCourier::new(from);
+    let mut courier = OutboxRelay::new(from);
     loop {
         courier.round(&buckets).await;
     }

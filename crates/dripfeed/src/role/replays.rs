@@ -31,7 +31,7 @@ async fn resume(buckets: &[Bucket], metrics: &IntakeMetrics) -> Result<(), Bucke
     let found = with_replays(buckets).await?;
     for (bucket, _) in buckets.iter().zip(found).filter(|(_, has_replays)| *has_replays) {
         // Boxed to keep the future of the role small.
-        Box::pin(bucket.go_on_with_replays(metrics.counts_accepted(bucket.name()))).await?;
+        Box::pin(bucket.resume_replays(metrics.counts_accepted(bucket.name()))).await?;
     }
     Ok(())
 }

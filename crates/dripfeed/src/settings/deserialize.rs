@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use dripfeed_bucket::{MaxShare, NO_LIMIT};
-use dripfeed_job::rate::EXACT;
+use dripfeed_job::rate::MAX_EXACT_INTEGER;
 use dripfeed_job::{BucketName, Rate, duration, size};
 use dripfeed_store::Address;
 use ipnet::IpNet;
@@ -177,7 +177,7 @@ impl Visitor<'_> for Whole {
         match n {
             _ if n < self.least => Err(E::invalid_value(Unexpected::Unsigned(n), &self)),
             // Lua scripts use doubles.
-            EXACT.. => Err(out_of_range(n, EXACT - 1)),
+            MAX_EXACT_INTEGER.. => Err(out_of_range(n, MAX_EXACT_INTEGER - 1)),
             _ => Ok(n),
         }
     }

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::{OriginalUri, State};
 use axum::response::Response;
-use dripfeed_auth::{Operate, Read, Waiter};
+use dripfeed_auth::{LimitedCaller, Operate, Read};
 use dripfeed_bucket::{Cursor, DeadFilter, DeadLetter};
 use dripfeed_job::{BucketName, JobId};
 use http::StatusCode;
@@ -111,7 +111,7 @@ pub(crate) async fn dead_letters(
     let limit = pagination::limit(query.limit.as_deref())?;
     let mask = pagination::mask(&intake, query.redacted.as_deref())?;
     let after = pagination::cursor(query.cursor.as_deref())?;
-    let waiter = Waiter::new(caller.id(), address);
+    let waiter = LimitedCaller::new(caller.id(), address);
     let page = intake
         .in_turn(waiter, &bucket, |bucket| async move { bucket.dead_letters(&filter, after.as_ref(), limit).await })
         .await?;
@@ -132,7 +132,7 @@ pub(crate) async fn dead_letter(
     JobInPath(id): JobInPath,
     ClientIp(address): ClientIp,
 ) -> Result<Json<Letter>, Problem> {
-    let waiter = Waiter::new(caller.id(), address);
+    let waiter = LimitedCaller::new(caller.id(), address);
     let letter = intake
         .in_turn(waiter, &bucket, |bucket| async move { bucket.dead_letter(id).await })
         .await?

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use dripfeed_auth::{Read, Waiter};
+use dripfeed_auth::{LimitedCaller, Read};
 use dripfeed_bucket::{Bucket, JobView};
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::{BucketName, JobId, JobState, Outcome, Priority};
@@ -55,7 +55,7 @@ pub(crate) async fn job(
     let wants_payload = pagination::parsed::<bool>("payload", query.payload.as_deref())?.unwrap_or(false);
     let sight = Sight::of(&caller);
     let reads_payload = wants_payload && sight == Sight::Payloads;
-    let reader = Waiter::new(caller.id(), address);
+    let reader = LimitedCaller::new(caller.id(), address);
     let mut view = find(&intake, reader.clone(), &bucket, id, reads_payload).await?;
     let mut applied = None;
     if let Some(wait) = SyncWait::of(&headers).filter(|_| !matches!(view.state, JobState::Ended(_)))
@@ -75,7 +75,7 @@ pub(crate) async fn job(
 
 async fn find(
     intake: &Intake,
-    reader: Waiter,
+    reader: LimitedCaller,
     bucket: &Bucket,
     id: JobId,
     reads_payload: bool,

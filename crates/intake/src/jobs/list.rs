@@ -2,7 +2,7 @@
 
 use axum::extract::{OriginalUri, State};
 use axum::response::Response;
-use dripfeed_auth::{Caller, Read, Scope, Waiter};
+use dripfeed_auth::{Caller, LimitedCaller, Read, Scope};
 use dripfeed_bucket::{Bucket, JobFilter, Page};
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::{JobState, duration};
@@ -76,7 +76,7 @@ pub(crate) async fn jobs(
     let key = pagination::param("idempotency_key", query.idempotency_key.as_deref(), |text| {
         IdempotencyKey::parse(text).map_err(|error| error.to_string())
     })?;
-    let reader = Waiter::new(caller.id(), address);
+    let reader = LimitedCaller::new(caller.id(), address);
     let page = match key {
         Some(key) if filter.is_of_callers_alone() && after.is_none() => {
             let owner = owner_of_key(&caller, filter.caller)?;

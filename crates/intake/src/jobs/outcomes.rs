@@ -2,7 +2,7 @@
 
 use axum::extract::{OriginalUri, State};
 use axum::response::Response;
-use dripfeed_auth::{Read, Waiter};
+use dripfeed_auth::{LimitedCaller, Read};
 use dripfeed_bucket::JobView;
 use dripfeed_job::Ending;
 use serde::Deserialize;
@@ -60,7 +60,7 @@ pub(crate) async fn outcomes(
     let limit = pagination::limit(query.limit.as_deref())?;
     let mask = pagination::mask(&intake, query.redacted.as_deref())?;
     let after = pagination::cursor(query.cursor.as_deref())?;
-    let waiter = Waiter::new(caller.id(), address);
+    let waiter = LimitedCaller::new(caller.id(), address);
     let page = intake
         .in_turn(waiter, &bucket, |bucket| async move { bucket.outcomes(ended, ending, after.as_ref(), limit).await })
         .await?;

@@ -5,8 +5,10 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
-use dripfeed_auth::{Operate, Scope, Waiter};
-use dripfeed_bucket::{Admission, Admitted, Bucket, BucketError, DeadFilter, Judgement, Replayed, ReplayedMany};
+use dripfeed_auth::{LimitedCaller, Operate, Scope};
+use dripfeed_bucket::{
+    Admission, AdmissionDecision, Admitted, Bucket, BucketError, DeadFilter, ReplayCounts, ReplayResult,
+};
 use dripfeed_job::{LastStatus, Rate};
 use http::{HeaderMap, header};
 use serde::{Deserialize, Serialize};
@@ -45,7 +47,7 @@ pub(crate) async fn replay(
     ClientIp(address): ClientIp,
     _: Unused,
 ) -> Result<Response, Problem> {
-    let waiter = Waiter::new(caller.id(), address);
+    let waiter = LimitedCaller::new(caller.id(), address);
     let replayed = intake.in_turn(waiter, &bucket, |bucket| async move { bucket.replay(id).await }).await?;
     let admitted = admitted(&intake, &bucket, replayed)?;
     audit::record(&bucket, &caller, "replay", &id.to_string()).await;
@@ -86,7 +88,7 @@ pub(crate) async fn edit(
     let content_type = options::payload_header(&headers, &header::CONTENT_TYPE)?;
     let encoding = options::payload_header(&headers, &header::CONTENT_ENCODING)?;
     let body = body::read(Sender { caller: &caller, address }, body, &intake).await?;
-    let waiter = Waiter::new(caller.id(), address);
+    let waiter = LimitedCaller::new(caller.id(), address);
     let replayed = intake
         .in_turn(waiter, &bucket, |bucket| async move {
             bucket.replay_edited(id, body, content_type, encoding.as_deref()).await
@@ -97,13 +99,13 @@ pub(crate) async fn edit(
     Ok(receipt::response(intake.settings(), &bucket, &admitted))
 }
 
-fn admitted(intake: &Intake, bucket: &Bucket, replayed: Replayed) -> Result<Admitted, Problem> {
+fn admitted(intake: &Intake, bucket: &Bucket, replayed: ReplayResult) -> Result<Admitted, Problem> {
     let admission = match replayed {
-        Replayed::As(admitted) => Admission::Admitted(admitted),
-        Replayed::Refused(refused) => Admission::Refused(refused),
-        Replayed::Unknown => return Err(Problem::unknown_dead_letter()),
+        ReplayResult::As(admitted) => Admission::Admitted(admitted),
+        ReplayResult::Refused(refused) => Admission::Refused(refused),
+        ReplayResult::Unknown => return Err(Problem::unknown_dead_letter()),
     };
-    into_result(intake, bucket.name(), Ok(Judgement { admission, limits: None, caller_share: None }))
+    into_result(intake, bucket.name(), Ok(AdmissionDecision { admission, limits: None, caller_share: None }))
 }
 
 /// Submits all dead letters that match the filter as new jobs, as far as the bucket has room.
@@ -123,7 +125,7 @@ pub(crate) async fn replay_many(
     let (filter, rate) = read(Sender { caller: &caller, address }, body, &intake).await?;
     let replayed = bucket.replay_many(&filter, rate).await;
     let which = described(&filter, rate);
-    let count = |done: &ReplayedMany| done.replayed;
+    let count = |done: &ReplayCounts| done.replayed;
     audit::record_parts(&bucket, &caller, "replay", &replayed, count, "dead letter", Some(&which)).await;
     intake.metrics().accepted(bucket.name(), replayed.as_ref().map_or_else(BucketError::done, count));
     Ok(Json(replayed?.into()))
@@ -189,7 +191,7 @@ impl From<ReplayRequest> for DeadFilter {
 }
 
 #[derive(Serialize, ToSchema)]
-#[schema(as = Replayed)]
+#[schema(as = ReplayResult)]
 pub(crate) struct ReplaySummary {
     replayed: u64,
     /// Matching dead letters that were not replayed: the bucket, or the share of their caller, is full, or they are
@@ -197,8 +199,8 @@ pub(crate) struct ReplaySummary {
     left: u64,
 }
 
-impl From<ReplayedMany> for ReplaySummary {
-    fn from(replayed: ReplayedMany) -> Self {
+impl From<ReplayCounts> for ReplaySummary {
+    fn from(replayed: ReplayCounts) -> Self {
         Self { replayed: replayed.replayed, left: replayed.left }
     }
 }

@@ -6,8 +6,8 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use dripfeed_auth::{Operate, Read};
-use dripfeed_bucket::{Bucket, BucketError, CancelledReplay, ReplayId, ReplayTask};
-use dripfeed_job::{BucketName, LastStatus, Rate, counted};
+use dripfeed_bucket::{Bucket, BucketError, CancelReplayResult, ReplayId, ReplayTask};
+use dripfeed_job::{BucketName, LastStatus, Rate, pluralize};
 use http::{StatusCode, header};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -61,13 +61,13 @@ pub(crate) async fn start(
     let (current, started) = intake.or_current(&bucket, started, again).await;
     let (bucket, id) = (current.unwrap_or(bucket), started?.ok_or_else(many)?);
     // If this fails, the search for abandoned replays starts the replay later.
-    let carried_out = bucket.go_on_with_replays(intake.metrics().counts_accepted(bucket.name())).await;
+    let carried_out = bucket.resume_replays(intake.metrics().counts_accepted(bucket.name())).await;
     if let Err(error) = carried_out {
         tracing::debug!(bucket = %bucket.name(), error = &error as &dyn std::error::Error, "could not begin a \
             background replay; retrying");
     }
     let started = find(&bucket, id).await?;
-    audit::record(&bucket, &caller, "replay", &format!("{}, as {id}: {what}", counted(started.total, "dead letter")))
+    audit::record(&bucket, &caller, "replay", &format!("{}, as {id}: {what}", pluralize(started.total, "dead letter")))
         .await;
     let location = format!("/v1/buckets/{}/dead/replays/{id}", bucket.name());
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], Json(started)).into_response())
@@ -115,9 +115,9 @@ pub(crate) async fn cancel(
     _: Unused,
 ) -> Result<StatusCode, Problem> {
     match bucket.cancel_replay(id).await? {
-        CancelledReplay::Now => audit::record(&bucket, &caller, "cancel", &format!("the replay {id}")).await,
-        CancelledReplay::EndedBefore => {}
-        CancelledReplay::Unknown => return Err(Problem::unknown_replay()),
+        CancelReplayResult::Now => audit::record(&bucket, &caller, "cancel", &format!("the replay {id}")).await,
+        CancelReplayResult::EndedBefore => {}
+        CancelReplayResult::Unknown => return Err(Problem::unknown_replay()),
     }
     Ok(StatusCode::NO_CONTENT)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::body::{Body, HttpBody as _, to_bytes};
 use axum::response::Response;
 use bytes::Bytes;
-use dripfeed_auth::{BodyReservation, Waiter};
+use dripfeed_auth::{BodyReservation, LimitedCaller};
 
 use crate::intake::Intake;
 use crate::problem::{Code, Problem};
@@ -29,7 +29,7 @@ impl AsRef<[u8]> for Unread {
 ///
 /// # Errors
 /// When the budget, or the reader's share of it, is used up.
-pub(crate) async fn reserve(intake: &Intake, reader: Waiter, response: Response) -> Result<Response, Problem> {
+pub(crate) async fn reserve(intake: &Intake, reader: LimitedCaller, response: Response) -> Result<Response, Problem> {
     // A stream has no known size; it is produced while it is read.
     let Some(bytes) = response.body().size_hint().exact() else { return Ok(response) };
     let reserved = reserve_bytes(intake, reader, usize::try_from(bytes).unwrap_or(usize::MAX))?;
@@ -40,7 +40,11 @@ pub(crate) async fn reserve(intake: &Intake, reader: Waiter, response: Response)
 ///
 /// # Errors
 /// When the budget, or the reader's share of it, is used up.
-pub(crate) fn reserve_bytes(intake: &Intake, reader: Waiter, bytes: usize) -> Result<Option<BodyReservation>, Problem> {
+pub(crate) fn reserve_bytes(
+    intake: &Intake,
+    reader: LimitedCaller,
+    bytes: usize,
+) -> Result<Option<BodyReservation>, Problem> {
     if bytes <= COUNTED {
         return Ok(None);
     }

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use dripfeed_auth::Operate;
-use dripfeed_bucket::{Bucket, BucketError, Defined, KnownSchedule, NewSchedule, NextTick};
+use dripfeed_bucket::{Bucket, BucketError, DefineScheduleResult, KnownSchedule, NewSchedule, NextTick};
 use dripfeed_job::schedule::ScheduleId;
 use http::HeaderMap;
 
@@ -77,9 +77,9 @@ impl Wanted<'_> {
         let again = |bucket: Bucket| async move { self.store_in(&bucket).await };
         let (current, stored) = intake.or_current(&bucket, stored, again).await;
         match stored?? {
-            Defined::Done(defined) => Ok((current.unwrap_or(bucket), *defined)),
-            Defined::Changed => Err(owned::contended()),
-            Defined::Full => {
+            DefineScheduleResult::Done(defined) => Ok((current.unwrap_or(bucket), *defined)),
+            DefineScheduleResult::Changed => Err(owned::contended()),
+            DefineScheduleResult::Full => {
                 let detail = "delete some schedules, or raise most_schedules or schedules_bytes of the bucket";
                 Err(Problem::new(Code::ManySchedules, detail))
             }
@@ -87,7 +87,7 @@ impl Wanted<'_> {
     }
 
     /// Tries again while others change the schedule.
-    async fn store_in(&self, bucket: &Bucket) -> Result<Result<Defined, Problem>, BucketError> {
+    async fn store_in(&self, bucket: &Bucket) -> Result<Result<DefineScheduleResult, Problem>, BucketError> {
         for _ in 0..TRIES {
             let (now_ms, known) = bucket.schedule(self.id).await?;
             if let Err(problem) = self.preconditions.check("schedule", known.as_ref().map(|known| &known.state.version))
@@ -104,11 +104,11 @@ impl Wanted<'_> {
                 next: next(known.as_ref(), self.definition, now_ms).await?,
             };
             match bucket.define_schedule(&new).await? {
-                Defined::Changed => {}
+                DefineScheduleResult::Changed => {}
                 defined => return Ok(Ok(defined)),
             }
         }
-        Ok(Ok(Defined::Changed))
+        Ok(Ok(DefineScheduleResult::Changed))
     }
 }
 

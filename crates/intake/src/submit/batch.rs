@@ -14,8 +14,8 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use dripfeed_auth::{Caller, Submit, Waiter};
-use dripfeed_bucket::{Admitted, Bucket, BucketError, Judgement, Origin};
+use dripfeed_auth::{Caller, LimitedCaller, Submit};
+use dripfeed_bucket::{AdmissionDecision, Admitted, Bucket, BucketError, Origin};
 use dripfeed_job::Submission;
 use http::HeaderMap;
 use jiff::Timestamp;
@@ -103,7 +103,7 @@ async fn admit_all(
         .map(|item| item.and_then(|submission| check_and_cap(caller, bucket, submission)))
         .map(|item| item.map(|submission| submissions.push(submission)).err())
         .collect();
-    let waiter = Waiter::new(caller.id(), origin.address);
+    let waiter = LimitedCaller::new(caller.id(), origin.address);
     // Reserved before the jobs are admitted, so that there is always memory for the response.
     let reserved = unread::reserve_bytes(intake, waiter.clone(), expected_bytes(&invalid));
     let reserved = count_problem(intake, bucket.name(), reserved)?;
@@ -149,14 +149,14 @@ async fn judge_many_in_current(
     bucket: &Bucket,
     submissions: Vec<Submission>,
     origin: Origin,
-) -> Vec<Result<Judgement, BucketError>> {
+) -> Vec<Result<AdmissionDecision, BucketError>> {
     let (count, origin) = (submissions.len(), Arc::new(origin));
     let retry = bucket.incarnation().map(|_| (submissions.clone(), Arc::clone(&origin)));
-    let judged = bucket.judge_many(submissions, origin).await;
+    let judged = bucket.admit_many_from(submissions, origin).await;
     let Some((submissions, origin)) = retry else { return judged };
     let all_gone = !judged.is_empty() && judged.iter().all(|judged| matches!(judged, Err(BucketError::Gone)));
     let judged = if all_gone { Err(BucketError::Gone) } else { Ok(judged) };
-    let retry = |bucket: Bucket| async move { Ok(bucket.judge_many(submissions, origin).await) };
+    let retry = |bucket: Bucket| async move { Ok(bucket.admit_many_from(submissions, origin).await) };
     let (_, judged) = intake.or_current(bucket, judged, retry).await;
     judged.unwrap_or_else(|error| vec![Err(error); count])
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
-use dripfeed_auth::{Caller, Waiter};
+use dripfeed_auth::{Caller, LimitedCaller};
 use dripfeed_bucket::{Admitted, Bucket, EndedJob};
 use dripfeed_job::preferences::{self, PREFER};
 use dripfeed_job::{Ending, JobId};
@@ -59,7 +59,7 @@ pub(crate) async fn respond(
     admitted: &Admitted,
     wait: SyncWait,
     reader: &Caller,
-    waiter: Waiter,
+    waiter: LimitedCaller,
 ) -> Response {
     let Some(_permit) = intake.waits().enter(waiter.clone()) else {
         return receipt::response(intake.settings(), bucket, admitted);
@@ -95,7 +95,7 @@ pub(crate) async fn wait_until_ended(
     bucket: &Bucket,
     id: JobId,
     wait: SyncWait,
-    waiter: Waiter,
+    waiter: LimitedCaller,
 ) -> bool {
     let Some(_permit) = intake.waits().enter(waiter) else { return false };
     tokio::select! {

@@ -5,7 +5,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use dripfeed_auth::{ApiKey, ApiKeys, Hosts};
 use dripfeed_bucket::{
-    Bucket, BucketSettings, Buckets, ClaimedJob, Consumer, Feedback, Life, Replica, Settlement, Take,
+    Bucket, BucketSettings, Buckets, ClaimedJob, Consumer, Feedback, JoinKind, Replica, Settlement, Take,
 };
 use dripfeed_http::Health;
 use dripfeed_intake::metrics::{BucketGauges, IntakeMetrics, LimitMetrics, MetricsExporter};
@@ -174,7 +174,7 @@ impl Harness {
 
     /// A replica that claims jobs of `b`.
     pub async fn replica(&self) -> Replica {
-        self.bucket("b").join(Consumer::new("east"), Duration::from_secs(30), Life::First).await.unwrap()
+        self.bucket("b").join(Consumer::new("east"), Duration::from_secs(30), JoinKind::First).await.unwrap()
     }
 
     /// Claims the next job of `b`.

@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::units::duration;
 
 /// Lua's numbers are doubles, which represent integers exactly up to here. All products in scripts must be below it.
-pub const EXACT: u64 = 1 << 53;
+pub const MAX_EXACT_INTEGER: u64 = 1 << 53;
 
 /// A leap year. A longer period is most likely a mistake.
 const MAX_PERIOD_US: u64 = 366 * 24 * 3600 * 1_000_000;
@@ -63,7 +63,7 @@ impl Rate {
             return Err(BadRate::Zero(shown()));
         }
         // The largest product in scripts is that of a period and the limit.
-        let exact = period_us.checked_mul(limit).is_some_and(|product| product < EXACT);
+        let exact = period_us.checked_mul(limit).is_some_and(|product| product < MAX_EXACT_INTEGER);
         if period_us > MAX_PERIOD_US || limit > period_us || !exact {
             return Err(BadRate::OutOfRange(shown()));
         }

@@ -5,7 +5,7 @@ mod checked;
 use std::fmt;
 use std::time::Duration;
 
-use dripfeed_job::rate::EXACT;
+use dripfeed_job::rate::MAX_EXACT_INTEGER;
 use dripfeed_job::{Rate, duration};
 
 use crate::policy::calendar::Calendar;
@@ -70,7 +70,7 @@ impl Tier {
     pub fn most_burst(rate: Rate) -> u64 {
         let tier = Self { limit: rate.limit(), period_us: rate.period_us(), kind: TierKind::Gate };
         let (_, unit) = tier.drain();
-        EXACT / 4 / unit
+        MAX_EXACT_INTEGER / 4 / unit
     }
 
     pub fn limit(&self) -> u64 {

@@ -48,9 +48,9 @@ fn dry_runs(user: &str, calls: &[Cmd]) -> Pipeline {
     dry_runs
 }
 
-/// Like [`acl_denials`], for a server where that returns `None`. Uses a script, so it doesn't check commands that scripts
-/// may not call. Read commands are executed, so their keys must not exist. Write commands must have the key `key`,
-/// which must not exist. Returns `None` if the script is denied or Redis is at `maxmemory`.
+/// Like [`acl_denials`], for a server where that returns `None`. Uses a script, so it doesn't check commands that
+/// scripts may not call. Read commands are executed, so their keys must not exist. Write commands must have the key
+/// `key`, which must not exist. Returns `None` if the script is denied or Redis is at `maxmemory`.
 ///
 /// # Errors
 /// When Redis doesn't respond.

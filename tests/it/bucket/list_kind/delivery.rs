@@ -46,7 +46,7 @@ async fn a_job_is_readable_in_the_list_taken_oldest_first_and_delivered() {
     );
     assert!(census.oldest_age.is_some() && census.bytes >= 10);
 
-    assert_eq!(settle(&replica, taken, DELIVERED).await, Settled::Recorded);
+    assert_eq!(settle(&replica, taken, DELIVERED).await, SettleResult::Recorded);
     settle(&replica, take_one(&replica).await, DELIVERED).await;
     assert_eq!(state(&bucket, first.id).await, Some(JobState::Ended(Ending::Delivered)));
     let census = bucket.census().await.unwrap();

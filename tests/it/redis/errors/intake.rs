@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use dripfeed_bucket::{Bucket, BucketSettings, KnownDefinitions, Suspended};
+use dripfeed_bucket::{Bucket, BucketSettings, KnownDefinitions, SuspendResult};
 use dripfeed_job::JobId;
 use dripfeed_tests::buckets::{self, buried, join, settle, submit, take_one};
 use dripfeed_tests::client::{Client, ClientResponse};
@@ -245,7 +245,7 @@ impl Harness {
         let definition = known.get(name).expect("a definition");
         let bucket = Bucket::defined(self.service.store().clone(), buckets::settings(name), definition.incarnation);
         let suspended = bucket.suspend(definition.version, true).await;
-        assert!(matches!(suspended, Ok(Suspended::Done(_))), "{suspended:?}");
+        assert!(matches!(suspended, Ok(SuspendResult::Done(_))), "{suspended:?}");
         self.service.redis::<u8>(&format!("HSET dripfeed:{{{name}}}:control suspended 1")).await;
     }
 

@@ -21,7 +21,7 @@ scopes = ["read", "keys"]
 const READER: &str = r#"{"scopes": ["read"], "buckets": ["b"]}"#;
 
 async fn set() -> (Service, RedisFaultProxy, Process, Client) {
-    let hash = dripfeed_auth::show_hash(&dripfeed_auth::hash_of_key(b"platform"));
+    let hash = dripfeed_auth::format_hash(&dripfeed_auth::hash_of_key(b"platform"));
     let service = Service::new(&SETTINGS.replace("{hash}", &hash)).await;
     let proxy = RedisFaultProxy::before(&service.redis).await;
     let intake = service.role("intake", &[&format!("redis.url={}", proxy.url())]).await;

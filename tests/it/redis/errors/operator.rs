@@ -27,8 +27,8 @@ pub const SCRIPTS: [&str; 22] = [
     "listed",
     "moved",
     "no_ids",
-    "note_places",
-    "noted_places",
+    "register_places",
+    "registered_places",
     "other_kind",
     "recorded",
     "sized",
@@ -134,7 +134,7 @@ async fn a_stream_that_redis_does_not_delete_makes_way_for_a_list_the_next_time(
 }
 
 /// Those of the move alone.
-const OF_A_MOVE: [&str; 3] = ["leaving", "moved", "noted_places"];
+const OF_A_MOVE: [&str; 3] = ["leaving", "moved", "registered_places"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_move_that_redis_breaks_off_is_done_again_and_each_job_is_moved_once() {

@@ -82,7 +82,7 @@ async fn who_does_not_know_a_target_leaves_it_to_others_whatever_redis_answers()
     let on_outcome = OnOutcome { targets, most: 100, bytes: 16 << 20 };
     let work = buckets::open(&service.redis, BucketSettings { on_outcome, ..buckets::settings("work") }).await;
     let id = submit(&work, job("x")).await.id;
-    assert_eq!(work.cancel(id).await.expect("Redis answers"), Cancel::Cancelled);
+    assert_eq!(work.cancel(id).await.expect("Redis answers"), CancelResult::Cancelled);
     let proxy = RedisFaultProxy::before(&service.redis).await;
     let url = format!("redis.url={}", proxy.url());
     let begun = Instant::now();

@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dripfeed_store::RecurringFailure;
 use futures::FutureExt as _;
 
-use super::ended_attempt::{BoxedAttempt, Settled};
+use super::ended_attempt::{BoxedAttempt, SettleResult};
 use crate::script::redis_bucket::RedisBucket;
 
 /// Shared by all buckets of this process.
 static PANICKED: RecurringFailure = RecurringFailure::new();
 
-enum SettleResult {
-    Settled(Vec<Settled>),
+enum PartResult {
+    Settled(Vec<SettleResult>),
     /// Redis refused the batch repeatedly. Nothing was changed.
     Refused,
     /// This process panicked, because of a bug. Nothing was changed.
@@ -28,7 +28,7 @@ impl RedisBucket {
         consumer: &str,
         numbers: &AtomicU64,
         batch: Vec<BoxedAttempt>,
-    ) -> Vec<Result<Settled, BoxedAttempt>> {
+    ) -> Vec<Result<SettleResult, BoxedAttempt>> {
         let mut results = Vec::with_capacity(batch.len());
         // A stack: the last part is settled next.
         let mut parts = vec![batch];
@@ -38,7 +38,7 @@ impl RedisBucket {
                 ended.claim.guard.join_batch(number);
             }
             let result = self.settle_catching_panics(consumer, number, &part).await;
-            if let SettleResult::Settled(settled) = result {
+            if let PartResult::Settled(settled) = result {
                 results.extend(settled.into_iter().map(Ok));
                 continue;
             }
@@ -50,7 +50,7 @@ impl RedisBucket {
                 parts.extend([rest, part]);
                 continue;
             }
-            if matches!(result, SettleResult::Panicked) {
+            if matches!(result, PartResult::Panicked) {
                 part.iter_mut().for_each(|ended| ended.remove_answer());
             }
             results.extend(part.into_iter().map(Err));
@@ -59,13 +59,13 @@ impl RedisBucket {
     }
 
     /// A panic must not drop the claims: their jobs would be called again, and cause the same panic.
-    async fn settle_catching_panics(&self, consumer: &str, number: u64, batch: &[BoxedAttempt]) -> SettleResult {
+    async fn settle_catching_panics(&self, consumer: &str, number: u64, batch: &[BoxedAttempt]) -> PartResult {
         let settling = AssertUnwindSafe(self.settle(consumer, number, batch)).catch_unwind();
         match settling.await {
-            Ok(Ok(settled)) => SettleResult::Settled(settled),
-            Ok(Err(_)) => SettleResult::Refused,
+            Ok(Ok(settled)) => PartResult::Settled(settled),
+            Ok(Err(_)) => PartResult::Refused,
             Err(_) if self.may_be_settled(consumer, number).await => {
-                SettleResult::Settled(vec![Settled::Recorded; batch.len()])
+                PartResult::Settled(vec![SettleResult::Recorded; batch.len()])
             }
             Err(_) => {
                 if PANICKED.occurred().is_some() {
@@ -74,7 +74,7 @@ impl RedisBucket {
                     tracing::error!(%bucket, jobs, job, "recording outcomes panicked; retrying, without calling the \
                         jobs again; this is a bug, please report it");
                 }
-                SettleResult::Panicked
+                PartResult::Panicked
             }
         }
     }

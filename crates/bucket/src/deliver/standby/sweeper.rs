@@ -15,7 +15,7 @@ use crate::settings::Kind;
 static SCRIPT: Script = Script::new("sweeper", &[], include_str!("sweeper.lua"));
 
 /// The interval of sweeps.
-pub const BETWEEN_SWEEPS: Duration = Duration::from_millis(900);
+pub const SWEEP_INTERVAL: Duration = Duration::from_millis(900);
 /// A sweeper that misses three sweeps is replaced.
 const SWEEPER_TTL: Duration = Duration::from_millis(2700);
 /// The other processes sweep once in this many intervals, in case a message of the sweeper is lost.

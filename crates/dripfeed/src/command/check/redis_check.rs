@@ -2,7 +2,7 @@
 //! error, to report all of them.
 
 use dripfeed_bucket::Bucket;
-use dripfeed_job::{BucketName, counted};
+use dripfeed_job::{BucketName, pluralize};
 use dripfeed_store::{Durability, Store, installed_layout};
 
 use super::level::{Unusable, level};
@@ -134,7 +134,7 @@ impl<'s> RedisCheck<'s> {
             (0, _) => Exit::NotAllowed,
             _ => Exit::Configuration,
         };
-        let errors = counted((self.errors + self.denials) as u64, "error");
+        let errors = pluralize((self.errors + self.denials) as u64, "error");
         Err(Failure::new(exit, format!("Redis can't be used as configured, {errors}")))
     }
 }

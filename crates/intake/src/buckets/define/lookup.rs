@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dripfeed_bucket::{Bucket, BucketError, Definition, Opened, Reopened};
+use dripfeed_bucket::{Bucket, BucketError, Definition, OpenResult, ReopenResult};
 
 use super::definitions::Definitions;
 use crate::intake::Intake;
@@ -62,14 +62,14 @@ impl Intake {
         };
         // The process that created it may have stopped before opening it, or one that suspended it before deleting it.
         let is_open = match bucket.open(definition.version).await? {
-            Opened::Open => true,
-            Opened::Suspended => match bucket.reopen_abandoned().await? {
-                Reopened::Open => true,
+            OpenResult::Open => true,
+            OpenResult::Suspended => match bucket.reopen_abandoned().await? {
+                ReopenResult::Open => true,
                 // Not reported as unknown, which clients would take as final.
-                Reopened::Suspended => return Err(BucketError::Suspended),
-                Reopened::Gone => false,
+                ReopenResult::Suspended => return Err(BucketError::Suspended),
+                ReopenResult::Gone => false,
             },
-            Opened::Closed | Opened::Gone => false,
+            OpenResult::Closed | OpenResult::Gone => false,
         };
         Ok(is_open.then_some(bucket))
     }

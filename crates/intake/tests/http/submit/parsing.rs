@@ -172,7 +172,7 @@ fn the_intake_answers_others_while_a_large_request_is_parsed() {
     runtime.block_on(async {
         let harness = Harness::start().await;
         let by_field = json!({"id": "each", "key": ["field:/a"], "tiers": [{"kind": "bucket", "rate": "100/s"}]});
-        harness.bucket("other").limit_by(&BucketLimits::read("limits", vec![by_field]).unwrap());
+        harness.bucket("other").set_limits(&BucketLimits::read("limits", vec![by_field]).unwrap());
         let rules = r#"{"policies":[{"id":"a","tiers":[{"kind":"bucket","rate":"100/s"}]}]}"#;
         assert_eq!(harness.ask("PUT /v1/services/s/rules", &[JSON], rules).await.status, 200);
         let (intake, _) = harness.intake(IntakeSettings { max_body: 1 << 20, ..intake_settings() }).await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dripfeed_job::duration;
-use dripfeed_job::rate::EXACT;
+use dripfeed_job::rate::MAX_EXACT_INTEGER;
 use thiserror::Error;
 
 use super::{Align, Tier, TierKind};
@@ -54,7 +54,7 @@ impl Tier {
             return Err(BadTier::ZeroBurst);
         }
         let (_, unit) = tier.drain();
-        tier.exact(burst, unit, EXACT / 4, || format!("a burst of {burst}"))
+        tier.exact(burst, unit, MAX_EXACT_INTEGER / 4, || format!("a burst of {burst}"))
     }
 
     /// One call per period.
@@ -88,7 +88,7 @@ impl Tier {
     pub fn sliding(limit: u64, period: Duration) -> Result<Self, BadTier> {
         let tier = Self::new(limit, period, TierKind::Sliding)?;
         let period_us = tier.period_us;
-        tier.exact(limit, period_us, EXACT / 8, || "a sliding window".to_owned())
+        tier.exact(limit, period_us, MAX_EXACT_INTEGER / 8, || "a sliding window".to_owned())
     }
 
     /// `limit` calls in any period, exact.

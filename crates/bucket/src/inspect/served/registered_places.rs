@@ -10,7 +10,7 @@ use super::bucket_place::BucketPlace;
 use crate::error::BucketError;
 use crate::script::reply::Reply;
 
-static SCRIPT: Script = Script::new("noted_places", &[], include_str!("noted_places.lua"));
+static SCRIPT: Script = Script::new("registered_places", &[], include_str!("registered_places.lua"));
 
 /// A place is no longer served after this time without a note: three intervals of a process's notes.
 const SILENCE: Duration = Duration::from_secs(15);
@@ -19,7 +19,7 @@ const PAGE: usize = 500;
 
 /// A place that processes serve or have served.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotedPlace {
+pub struct RegisteredPlace {
     pub place: BucketPlace,
     /// The time of the last note, in ms of the Redis clock.
     pub noted_ms: u64,
@@ -27,7 +27,7 @@ pub struct NotedPlace {
     pub silent_for: Duration,
 }
 
-impl NotedPlace {
+impl RegisteredPlace {
     /// Whether a process may be serving the place.
     #[must_use]
     pub fn is_served(&self) -> bool {
@@ -39,13 +39,13 @@ impl NotedPlace {
 ///
 /// # Errors
 /// When Redis can't be asked.
-pub async fn noted_places(store: &Store) -> Result<Vec<NotedPlace>, BucketError> {
+pub async fn registered_places(store: &Store) -> Result<Vec<RegisteredPlace>, BucketError> {
     let buckets = InstallationKeys::new(store.prefix()).buckets;
     let (mut places, mut cursor) = (BTreeMap::new(), "0".to_owned());
     loop {
         let mut call = SCRIPT.on(&[&buckets]).with_large_reply();
         call.arg(&cursor).arg(PAGE);
-        let mut reply = Reply::new("noted_places", store.run::<Value>(&call).await?)?;
+        let mut reply = Reply::new("registered_places", store.run::<Value>(&call).await?)?;
         let now_ms = reply.count()?;
         cursor = reply.text()?;
         for (text, noted_ms) in reply.array()?.fields()? {
@@ -53,7 +53,7 @@ pub async fn noted_places(store: &Store) -> Result<Vec<NotedPlace>, BucketError>
             let Ok(place) = text.parse::<BucketPlace>() else { continue };
             let noted_ms = noted_ms.parse().unwrap_or(0);
             let silent_for = Duration::from_millis(now_ms.abs_diff(noted_ms));
-            places.insert(place.clone(), NotedPlace { place, noted_ms, silent_for });
+            places.insert(place.clone(), RegisteredPlace { place, noted_ms, silent_for });
         }
         if cursor == "0" {
             return Ok(places.into_values().collect());

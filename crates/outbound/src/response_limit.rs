@@ -21,12 +21,12 @@ const BESIDE_BODY: u64 = 64 * 1024;
 /// The error of a response with more bytes than allowed.
 #[derive(Debug, Error)]
 #[error("more bytes came than are read of an answer")]
-pub struct EndlessAnswer;
+pub struct ResponseTooLarge;
 
-impl EndlessAnswer {
-    /// Whether it is a cause of this error of a request, or of a response's body.
+impl ResponseTooLarge {
+    /// Returns whether this is a cause of `error`, of a request, or of a response's body.
     #[must_use]
-    pub fn is_behind(error: &(dyn Error + 'static)) -> bool {
+    pub fn caused(error: &(dyn Error + 'static)) -> bool {
         let mut causes = std::iter::successors(Some(error), |&error| error.source());
         causes.any(|cause| cause.downcast_ref().and_then(io::Error::get_ref).is_some_and(|error| error.is::<Self>()))
     }
@@ -72,7 +72,7 @@ impl<C> BoundedConnection<C> {
 impl<C: AsyncRead + Unpin> AsyncRead for BoundedConnection<C> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if self.allowance.is_used_up() {
-            return Poll::Ready(Err(io::Error::other(EndlessAnswer)));
+            return Poll::Ready(Err(io::Error::other(ResponseTooLarge)));
         }
         let before = buf.filled().len();
         let read = Pin::new(&mut self.connection).poll_read(cx, buf);

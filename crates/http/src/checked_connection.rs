@@ -22,7 +22,7 @@ const INVALID_HEAD: &[u8] = b"\0\r\n\r\n";
 /// resets it, and a reset may overtake the response.
 const LINGER: Duration = Duration::from_secs(1);
 
-pub(crate) struct Strict<S> {
+pub(crate) struct CheckedConnection<S> {
     connection: S,
     framing: Framing,
     /// The part with invalid framing, and the rest of `INVALID_HEAD` to be read.
@@ -31,13 +31,13 @@ pub(crate) struct Strict<S> {
     linger: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Strict<S> {
+impl<S> CheckedConnection<S> {
     pub(crate) fn new(connection: S) -> Self {
         Self { connection, framing: Framing::new(), invalid: None, linger: None }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Strict<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for CheckedConnection<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let before = buffer.filled().len();
@@ -63,7 +63,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Strict<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> Strict<S> {
+impl<S: AsyncRead + Unpin> CheckedConnection<S> {
     /// Discards bytes until the client closes the connection or `LINGER` is over.
     fn poll_discard(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let timeout = self.linger.get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGER)));
@@ -79,7 +79,7 @@ impl<S: AsyncRead + Unpin> Strict<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Strict<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for CheckedConnection<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.get_mut().connection).poll_write(cx, bytes)
     }
@@ -122,11 +122,11 @@ mod tests {
 
     /// Reads everything with a buffer of this size.
     async fn read(bytes: &[u8], size: usize) -> (Vec<u8>, io::Result<()>) {
-        let mut strict = Strict::new(bytes);
+        let mut checked_connection = CheckedConnection::new(bytes);
         let mut read = Vec::new();
         let mut buffer = vec![0; size];
         loop {
-            match strict.read(&mut buffer).await {
+            match checked_connection.read(&mut buffer).await {
                 Ok(0) => return (read, Ok(())),
                 Ok(now) => read.extend_from_slice(&buffer[..now]),
                 Err(error) => return (read, Err(error)),

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 use tower::BoxError;
 
-use crate::answer_bound::Allowance;
+use crate::response_limit::Allowance;
 
 /// Shorter than the 5 s after which many servers close an idle connection. A request that is sent then fails.
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
@@ -24,7 +24,7 @@ const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
 /// How long no connection is kept after a request on a kept one got no response. Its server may close connections at
 /// any time, or send more than a response, so that further requests on kept connections would fail, too.
-const DISTRUST: Duration = Duration::from_secs(10);
+const SUSPENSION: Duration = Duration::from_secs(10);
 /// Maximum number of connections that are closed meanwhile, because each occupies its port for another minute.
 const MOST_CLOSED: usize = 500;
 
@@ -68,39 +68,39 @@ impl OpenConnection {
 
 /// The connection of a request, until its response has been read. Dropping it closes the connection, also if the server
 /// hasn't read the request yet.
-pub struct UsedConnection {
+pub struct PooledConnection {
     connection: OpenConnection,
-    kept: Arc<KeptConnections>,
+    pool: Arc<ConnectionPool>,
 }
 
 /// A stack of connections: the last one is used next, so that unneeded ones time out.
 #[derive(Default)]
-pub(crate) struct KeptConnections(Mutex<Kept>);
+pub(crate) struct ConnectionPool(Mutex<PoolState>);
 
 #[derive(Default)]
-struct Kept {
+struct PoolState {
     connections: Vec<(OpenConnection, Instant)>,
     /// Whether a task is running that closes idle connections.
     is_watched: bool,
     /// Until when no connection is kept, and the number of connections that may still be closed for that.
-    distrusted: Option<(Instant, usize)>,
+    suspended: Option<(Instant, usize)>,
 }
 
-impl Kept {
-    fn is_distrusted(&mut self) -> bool {
-        self.distrusted = self.distrusted.filter(|(until, left)| *left > 0 && Instant::now() < *until);
-        if let Some((_, left)) = &mut self.distrusted {
+impl PoolState {
+    fn is_suspended(&mut self) -> bool {
+        self.suspended = self.suspended.filter(|(until, left)| *left > 0 && Instant::now() < *until);
+        if let Some((_, left)) = &mut self.suspended {
             *left -= 1;
         }
-        self.distrusted.is_some()
+        self.suspended.is_some()
     }
 }
 
-impl KeptConnections {
+impl ConnectionPool {
     /// Takes a usable connection that reads many headers, if needed. Closes the others on the way.
     pub(crate) fn take(&self, many_headers: bool) -> Option<OpenConnection> {
-        let mut kept = self.0.lock();
-        while let Some((connection, since)) = kept.connections.pop() {
+        let mut state = self.0.lock();
+        while let Some((connection, since)) = state.connections.pop() {
             let is_usable = connection.requests.is_ready() && !connection.is_idle_too_long(since);
             if is_usable && connection.fits(many_headers) {
                 return Some(connection);
@@ -111,37 +111,37 @@ impl KeptConnections {
     }
 
     pub(crate) fn put(self: &Arc<Self>, connection: OpenConnection) {
-        let mut kept = self.0.lock();
-        if kept.is_distrusted() || kept.connections.len() >= MOST_IDLE {
+        let mut state = self.0.lock();
+        if state.is_suspended() || state.connections.len() >= MOST_IDLE {
             return connection.close();
         }
-        kept.connections.push((connection, Instant::now()));
-        if !kept.is_watched {
-            kept.is_watched = true;
+        state.connections.push((connection, Instant::now()));
+        if !state.is_watched {
+            state.is_watched = true;
             tokio::spawn(close_idle(Arc::downgrade(self)));
         }
     }
 
     /// Closes all connections, and keeps none for a while, after a request on one of them got no response.
-    pub(crate) fn distrust(&self) {
-        let mut kept = self.0.lock();
-        kept.distrusted = Some((Instant::now() + DISTRUST, MOST_CLOSED));
-        kept.connections.drain(..).for_each(|(connection, _)| connection.close());
+    pub(crate) fn suspend(&self) {
+        let mut state = self.0.lock();
+        state.suspended = Some((Instant::now() + SUSPENSION, MOST_CLOSED));
+        state.connections.drain(..).for_each(|(connection, _)| connection.close());
     }
 
     /// Closes connections that were idle for too long. Returns whether others are left.
     fn close_idle(&self) -> bool {
-        let mut kept = self.0.lock();
-        let idle = kept.connections.extract_if(.., |(connection, since)| connection.is_idle_too_long(*since));
+        let mut state = self.0.lock();
+        let idle = state.connections.extract_if(.., |(connection, since)| connection.is_idle_too_long(*since));
         idle.for_each(|(connection, _)| connection.close());
-        kept.is_watched = !kept.connections.is_empty();
-        kept.is_watched
+        state.is_watched = !state.connections.is_empty();
+        state.is_watched
     }
 }
 
-impl UsedConnection {
-    pub(crate) const fn new(connection: OpenConnection, kept: Arc<KeptConnections>) -> Self {
-        Self { connection, kept }
+impl PooledConnection {
+    pub(crate) const fn new(connection: OpenConnection, pool: Arc<ConnectionPool>) -> Self {
+        Self { connection, pool }
     }
 
     /// Reads a body of at most `most` bytes to its end, and keeps the connection.
@@ -163,31 +163,31 @@ impl UsedConnection {
 
     /// Keeps the connection for the next request. To be called when the response has been read to its end.
     pub fn keep(self) {
-        let Self { mut connection, kept } = self;
+        let Self { mut connection, pool } = self;
         if connection.requests.is_ready() {
-            return kept.put(connection);
+            return pool.put(connection);
         }
         if !connection.requests.is_closed() {
             // The request is still being sent, so waits for its end, but not for long.
             tokio::spawn(async move {
                 if let Ok(Ok(())) = timeout(IDLE_TIMEOUT, connection.requests.ready()).await {
-                    kept.put(connection);
+                    pool.put(connection);
                 }
             });
         }
     }
 }
 
-impl fmt::Debug for UsedConnection {
+impl fmt::Debug for PooledConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UsedConnection").finish_non_exhaustive()
+        f.debug_struct("PooledConnection").finish_non_exhaustive()
     }
 }
 
-async fn close_idle(kept: Weak<KeptConnections>) {
+async fn close_idle(pool: Weak<ConnectionPool>) {
     loop {
         sleep(IDLE_TIMEOUT / 4).await;
-        if !kept.upgrade().is_some_and(|kept| kept.close_idle()) {
+        if !pool.upgrade().is_some_and(|pool| pool.close_idle()) {
             return;
         }
     }

@@ -14,7 +14,7 @@ const CLOSED: &str = "1";
 
 /// Data of a bucket of the configuration that would be lost if its name was used over the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeftBehind {
+pub enum LeftoverData {
     /// Jobs or dead letters.
     Jobs,
     Schedules,
@@ -29,7 +29,7 @@ pub enum LeftBehind {
 ///
 /// # Errors
 /// When Redis can't be reached, refuses, or doesn't answer in time.
-pub async fn place_is_taken(store: &Store, bucket: &BucketName) -> Result<Option<LeftBehind>, BucketError> {
+pub async fn leftover_data(store: &Store, bucket: &BucketName) -> Result<Option<LeftoverData>, BucketError> {
     let keys = Keys::new(store.prefix(), bucket, None, Kind::Stream);
     let mut created = redis::cmd("HMGET");
     created.arg(keys.control()).arg("incarnation").arg("closed");
@@ -44,16 +44,16 @@ pub async fn place_is_taken(store: &Store, bucket: &BucketName) -> Result<Option
         jobs += level_at(store, &place(kind)).await?;
     }
     if jobs > 0 {
-        return Ok(Some(LeftBehind::Jobs));
+        return Ok(Some(LeftoverData::Jobs));
     }
     let schedules: u64 = store.command(redis::cmd("HLEN").arg(keys.schedules())).await?;
     if schedules > 0 {
-        return Ok(Some(LeftBehind::Schedules));
+        return Ok(Some(LeftoverData::Schedules));
     }
     if outcome_jobs_at(store, &place(Kind::Stream)).await? > 0 {
-        return Ok(Some(LeftBehind::OutcomeJobs));
+        return Ok(Some(LeftoverData::OutcomeJobs));
     }
-    Ok((idempotency_keys(store, &keys).await? > 0).then_some(LeftBehind::IdempotencyKeys))
+    Ok((idempotency_keys(store, &keys).await? > 0).then_some(LeftoverData::IdempotencyKeys))
 }
 
 /// The number of idempotency keys that haven't expired.

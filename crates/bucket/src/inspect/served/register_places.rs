@@ -7,7 +7,7 @@ use dripfeed_store::{InstallationKeys, Script, Store};
 use super::bucket_place::BucketPlace;
 use crate::error::BucketError;
 
-static SCRIPT: Script = Script::new("note_places", &[], include_str!("note_places.lua"));
+static SCRIPT: Script = Script::new("register_places", &[], include_str!("register_places.lua"));
 
 /// The maximum number of places in one call, so that the script doesn't block Redis for long.
 const AT_ONCE: usize = 500;
@@ -21,7 +21,7 @@ const ENOUGH: Duration = Duration::from_secs(4);
 ///
 /// # Errors
 /// When Redis can't be asked.
-pub async fn note_places(store: &Store, places: &[BucketPlace]) -> Result<(), BucketError> {
+pub async fn register_places(store: &Store, places: &[BucketPlace]) -> Result<(), BucketError> {
     let buckets = InstallationKeys::new(store.prefix()).buckets;
     let mut texts = places.iter().map(ToString::to_string).peekable();
     while texts.peek().is_some() {
@@ -40,17 +40,17 @@ pub async fn note_places(store: &Store, places: &[BucketPlace]) -> Result<(), Bu
     Ok(())
 }
 
-/// As [`note_places`], unless another process with the same places has just done so.
+/// As [`register_places`], unless another process with the same places has just done so.
 ///
 /// # Errors
 /// When Redis can't be asked.
-pub async fn note_places_once(store: &Store, places: &[BucketPlace]) -> Result<(), BucketError> {
+pub async fn register_places_once(store: &Store, places: &[BucketPlace]) -> Result<(), BucketError> {
     let mut is_first = redis::cmd("SET");
     is_first.arg(InstallationKeys::new(store.prefix()).noting(places)).arg("");
     is_first.arg("NX").arg("PX").arg(ENOUGH.as_millis());
     match store.command::<Option<String>>(&is_first).await {
         Ok(None) => Ok(()),
-        // At maxmemory SET fails, but note_places doesn't.
-        Ok(Some(_)) | Err(_) => note_places(store, places).await,
+        // At maxmemory SET fails, but register_places doesn't.
+        Ok(Some(_)) | Err(_) => register_places(store, places).await,
     }
 }
