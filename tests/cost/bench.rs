@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::body::Body;
 use dripfeed_bucket::{Bucket, BucketLimits, BucketSettings, ClaimedJob, Replica, SettleResult, Settlement};
-use dripfeed_intake::Front;
+use dripfeed_intake::EntryPoint;
 use dripfeed_job::Submission;
 use dripfeed_store::Store;
 use dripfeed_tests::buckets::{self, admitted};
@@ -44,7 +44,7 @@ impl Bench {
         Self { jobs, bucket, replica, store, _redis: redis, runtime }
     }
 
-    pub fn front(&self, tracer: Option<Tracer>) -> Front {
+    pub fn front(&self, tracer: Option<Tracer>) -> EntryPoint {
         self.runtime.block_on(front::open(&self.store, &self.bucket, tracer))
     }
 
@@ -68,7 +68,7 @@ impl Bench {
     }
 
     /// Each of a POST, all at once.
-    pub async fn post(&self, front: &Front, requests: Vec<Request<Body>>) -> Vec<StatusCode> {
+    pub async fn post(&self, front: &EntryPoint, requests: Vec<Request<Body>>) -> Vec<StatusCode> {
         let answers = requests.into_iter().map(|request| front.clone().oneshot(request));
         let answers = try_join_all(answers).await.unwrap_or_else(|never| match never {});
         answers.iter().map(Response::status).collect()

@@ -13,8 +13,8 @@ use http::{HeaderMap, HeaderValue, Uri, header};
 
 use crate::api_keys::ApiKeys;
 
-/// Whether a request comes from a page of this origin, or not from a page. Browsers send `Origin` with requests that
-/// may change something, but not with GET or HEAD for images and links. Such a request may be a job (`/proxy`), so
+/// Returns whether a request comes from a page of this origin, or not from a page. Browsers send `Origin` with requests
+/// that may change something, but not with GET or HEAD for images and links. Such a request may be a job (`/proxy`), so
 /// `Sec-Fetch-Site` is checked, too.
 #[must_use]
 pub fn is_same_origin(headers: &HeaderMap) -> bool {
@@ -49,9 +49,9 @@ impl Hosts {
         names.iter().map(name).collect::<Option<_>>().map(|names| Self(Arc::new(names)))
     }
 
-    /// Whether a request names this service by an address, `localhost` or a configured name. If keys are configured,
-    /// every name is allowed, because a page of another origin has no key. The authority in the request line, or of
-    /// HTTP/2, is checked like `Host`.
+    /// Returns whether a request names this service by an address, `localhost` or a configured name. If keys are
+    /// configured, every name is allowed, because a page of another origin has no key. The authority in the request
+    /// line, or of HTTP/2, is checked like `Host`.
     #[must_use]
     pub fn allow(&self, keys: &ApiKeys, uri: &Uri, headers: &HeaderMap) -> bool {
         let has = |host: &Authority| self.has(host.host());

@@ -64,7 +64,7 @@ impl ApiKeys {
         Some(Caller { key: Some(key), not_after_ms, authorization_is_ours })
     }
 
-    /// Whether the key is unchanged since the caller authenticated, for requests that take long.
+    /// Returns whether the key is unchanged since the caller authenticated, for requests that take long.
     #[must_use]
     pub fn is_current(&self, caller: &Caller) -> bool {
         let Some(key) = &caller.key else { return self.is_empty() };
@@ -93,7 +93,7 @@ impl ApiKeys {
 }
 
 impl Caller {
-    /// The id of the key, or `None` if no keys are configured.
+    /// Returns the id of the key, or `None` if no keys are configured.
     #[must_use]
     pub fn id(&self) -> Option<&str> {
         self.key.as_ref().map(|key| key.id.as_str())
@@ -114,13 +114,13 @@ impl Caller {
         self.key.as_ref().is_none_or(|key| key.buckets == BucketSet::All)
     }
 
-    /// The highest priority that its jobs may have.
+    /// Returns the highest priority that its jobs may have.
     #[must_use]
     pub fn highest_priority(&self) -> Priority {
         self.key.as_ref().map_or(Priority::High, |key| key.priority)
     }
 
-    /// Whether the caller has all permissions.
+    /// Returns whether the caller has all permissions.
     #[must_use]
     pub fn may_do_everything(&self) -> bool {
         self.key.as_ref().is_none_or(|key| {
@@ -152,7 +152,7 @@ impl Caller {
         lasts_longer.then(|| "an expiry later than its own".to_owned())
     }
 
-    /// Whether the key may do no more than the caller's, so that the caller may see and change it.
+    /// Returns whether the key may do no more than the caller's, so that the caller may see and change it.
     #[must_use]
     pub fn covers(&self, key: &RunTimeKey) -> bool {
         self.missing_permission(&key.key, key.not_after_ms).is_none()

@@ -2,7 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-/// The hash of a key.
+/// Returns the hash of a key.
 #[must_use]
 pub fn hash_of_key(key: &[u8]) -> [u8; 32] {
     Sha256::digest(key).into()

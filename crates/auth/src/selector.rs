@@ -35,7 +35,7 @@ impl<N: Borrow<str> + Ord> Selector<N> {
         }
     }
 
-    /// Whether this selects all names that `other` selects, including names that aren't in use yet.
+    /// Returns whether this selects all names that `other` selects, including names that aren't in use yet.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
         let has_all = |names: &BTreeSet<N>| names.iter().all(|name| self.matches(name.borrow()));
@@ -57,7 +57,7 @@ impl<N: Borrow<str> + Ord> Selector<N> {
         }
     }
 
-    /// The texts that [`Selector::parse`] reads.
+    /// Returns the texts that [`Selector::parse`] reads.
     #[must_use]
     pub fn to_strings(&self) -> Vec<String> {
         let plain = |names: &BTreeSet<N>| names.iter().map(|name| name.borrow().to_owned()).collect::<Vec<_>>();

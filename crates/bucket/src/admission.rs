@@ -42,7 +42,7 @@ pub struct CallerShare {
 }
 
 impl AdmissionDecision {
-    /// The violated limits: ids of policies, and [`MAX_SHARE`].
+    /// Returns the violated limits: ids of policies, and [`MAX_SHARE`].
     #[must_use]
     pub fn violated(&self) -> Vec<&str> {
         let Admission::Refused(Refused { reason, .. }) = &self.admission else { return Vec::new() };
@@ -125,7 +125,7 @@ impl RefusalReason {
         }
     }
 
-    /// The code in problems and the label in metrics; two reasons may share one.
+    /// Returns the code in problems and the label in metrics; two reasons may share one.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {

@@ -42,7 +42,7 @@ impl Bucket {
         Self::of_incarnation(store, settings, None)
     }
 
-    /// A bucket created over the API, which can be used only while it is open ([`Bucket::open`]).
+    /// Creates the handle of a bucket created over the API, which can be used only while it is open ([`Bucket::open`]).
     #[must_use]
     pub fn defined(store: Store, settings: BucketSettings, incarnation: u64) -> Self {
         Self::of_incarnation(store, settings, Some(incarnation))
@@ -69,25 +69,25 @@ impl Bucket {
         self.redis_bucket.changes()
     }
 
-    /// The configured settings. The census reports changes at run time.
+    /// Returns the configured settings. The census reports changes at run time.
     #[must_use]
     pub fn settings(&self) -> Arc<BucketSettings> {
         self.redis_bucket.settings()
     }
 
-    /// The configured rate limits of submissions.
+    /// Returns the configured rate limits of submissions.
     #[must_use]
     pub fn limits(&self) -> BucketLimits {
         self.redis_bucket.configured_limits()
     }
 
-    /// `None` for a bucket of the configuration.
+    /// Returns its incarnation, or `None` for a bucket of the configuration.
     #[must_use]
     pub fn incarnation(&self) -> Option<u64> {
         self.redis_bucket.incarnation
     }
 
-    /// The effective durability class of accepted jobs.
+    /// Returns the effective durability class of accepted jobs.
     #[must_use]
     pub fn durability(&self) -> Durability {
         self.redis_bucket.store.durability()
@@ -104,8 +104,8 @@ impl Bucket {
         self.redis_bucket.set_limits(limits);
     }
 
-    /// Whether a limit with this id applies to submissions, including [`crate::MAX_SHARE`], as far as this process
-    /// knows.
+    /// Returns whether a limit with this id applies to submissions, including [`crate::MAX_SHARE`], as far as this
+    /// process knows.
     #[must_use]
     pub fn has_limit(&self, name: &str) -> bool {
         let effective = self.redis_bucket.effective_settings();
@@ -186,7 +186,7 @@ impl Bucket {
         results.into_iter().map(|result| result.and_then(|()| next())).collect()
     }
 
-    /// Whether fair queuing and priorities are in effect, as far as this process knows.
+    /// Returns whether fair queuing and priorities are in effect, as far as this process knows.
     #[must_use]
     pub fn has_fair_queuing(&self) -> bool {
         self.redis_bucket.has_fair_queuing()
@@ -215,7 +215,7 @@ impl Bucket {
         }
     }
 
-    /// Like `admit_from`, with an unknown origin.
+    /// Like [`Bucket::admit_from`], with an unknown origin. Returns only the admission.
     ///
     /// # Errors
     /// As [`Bucket::admit_from`].
@@ -223,7 +223,7 @@ impl Bucket {
         Ok(self.admit_from(submission, Arc::default()).await?.admission)
     }
 
-    /// Like `admit_many_from`, with an unknown origin.
+    /// Like [`Bucket::admit_many_from`], with an unknown origin. Returns only the admissions.
     pub async fn admit_many(&self, submissions: Vec<Submission>) -> Vec<Result<Admission, BucketError>> {
         let judged = self.admit_many_from(submissions, Arc::default()).await.into_iter();
         judged.map(|judged| judged.map(|judged| judged.admission)).collect()
@@ -264,13 +264,13 @@ impl Buckets {
         self.all.load().contains_key(name)
     }
 
-    /// All buckets, ordered by name.
+    /// Returns all buckets, ordered by name.
     #[must_use]
     pub fn all(&self) -> Arc<BTreeMap<BucketName, Bucket>> {
         self.all.load_full()
     }
 
-    /// The buckets whose names match, ordered by name.
+    /// Returns the buckets whose names match, ordered by name.
     pub fn among(&self, has: impl Fn(&str) -> bool) -> Vec<Bucket> {
         self.all.load().values().filter(|bucket| has(bucket.name().as_str())).cloned().collect()
     }

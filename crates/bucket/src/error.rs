@@ -67,7 +67,7 @@ impl BucketError {
         if done == 0 { self } else { Self::Partly { done, error: Arc::new(self) } }
     }
 
-    /// How many items were done before the error.
+    /// Returns how many items were done before the error.
     #[must_use]
     pub const fn done(&self) -> u64 {
         match self {

@@ -28,7 +28,7 @@ pub struct DeadLetter {
 }
 
 impl Client {
-    /// The oldest dead letters of a bucket, up to `most`. [`Client::list`] has filters, and pages.
+    /// Returns the oldest dead letters of a bucket, up to `most`. [`Client::list`] has filters, and pages.
     ///
     /// # Errors
     /// When the call is refused or gets no answer.

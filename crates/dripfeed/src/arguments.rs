@@ -56,8 +56,8 @@ impl Arguments {
         Self::from_matches(&matches).map_err(|error| print(&error.format(&mut Self::program())))
     }
 
-    /// The whole command line. Each command accepts the options of `Configuration`. They aren't clap's globals, because
-    /// a global option after a command replaces the one before it, instead of adding to it.
+    /// Returns the whole command line. Each command accepts the options of `Configuration`. They aren't clap's globals,
+    /// because a global option after a command replaces the one before it, instead of adding to it.
     pub(crate) fn program() -> clap::Command {
         with_configuration(Self::command())
     }

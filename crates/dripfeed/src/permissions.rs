@@ -25,7 +25,7 @@ pub(crate) fn report(denials: &[String], prefix: &str) -> String {
     }
 }
 
-/// Whether only pub/sub is denied, so that a role still works: it polls Redis. `false` if nothing is denied.
+/// Returns whether only pub/sub is denied, so that a role still works: it polls Redis. `false` if nothing is denied.
 pub(crate) fn are_dispensable(denials: &[String]) -> bool {
     let is_dispensable = |denial: &String| {
         denial.contains("' channel") || ["'publish'", "'subscribe'"].iter().any(|command| denial.contains(command))

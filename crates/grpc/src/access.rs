@@ -60,7 +60,7 @@ impl Access {
         Ok(caller)
     }
 
-    /// The caller, if this process already knows the key.
+    /// Returns the caller, if this process already knows the key.
     pub(crate) fn known(&self, headers: &HeaderMap) -> Option<Caller> {
         self.keys.caller(headers)
     }
@@ -88,12 +88,12 @@ pub(crate) async fn in_turn<T: Send + 'static>(
     turn.run(work).await.unwrap_or_else(|_| Err(panicked()))
 }
 
-/// The panic hook has logged the panic.
+/// Returns the status of a call that panicked, which the panic hook has logged.
 pub(crate) fn panicked() -> Status {
     Status::internal("internal error; see the intake's log")
 }
 
-/// The caller for the fair share of turns: identified by its key, or by its address if no keys are configured.
+/// Returns the caller for the fair share of turns: identified by its key, or by its address if no keys are configured.
 pub(crate) fn waiter(caller: &Caller, extensions: &Extensions) -> LimitedCaller {
     LimitedCaller::new(caller.id(), address(extensions))
 }

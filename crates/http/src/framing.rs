@@ -110,7 +110,7 @@ impl Framing {
         }
     }
 
-    /// Whether the bytes so far end within a body.
+    /// Returns whether the bytes so far end within a body.
     pub(crate) fn is_within_body(&self) -> bool {
         self.part() == RequestPart::Body
     }

@@ -58,7 +58,7 @@ impl TlsIdentity {
         Ok(Self { http1, http2: Arc::new(config), expires })
     }
 
-    /// When the chain expires, that is, the first of its certificates. Returns `None` if that can't be read.
+    /// Returns when the chain expires, that is, the first of its certificates. Returns `None` if that can't be read.
     #[must_use]
     pub const fn expires(&self) -> Option<SystemTime> {
         self.expires

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use crate::submission::Submission;
 
-/// 32 hexadecimal digits: a hash of method, path and body, each prefixed by its length.
+/// Returns 32 hexadecimal digits: a hash of method, path and body, each prefixed by its length.
 #[must_use]
 pub fn fingerprint(submission: &Submission) -> String {
     let method = submission.method.as_ref().map_or("", http::Method::as_str);

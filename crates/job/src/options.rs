@@ -50,7 +50,7 @@ impl OptionName {
         Self::Timeout,
     ];
 
-    /// The name of its header, in lower case.
+    /// Returns the name of its header, in lower case.
     #[must_use]
     pub const fn header(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ impl OptionName {
         }
     }
 
-    /// The name of its member in `options` of a batch item.
+    /// Returns the name of its member in `options` of a batch item.
     #[must_use]
     pub const fn member(self) -> &'static str {
         match self {

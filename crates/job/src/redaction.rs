@@ -35,7 +35,8 @@ pub enum RedactedText {
 }
 
 impl Redaction {
-    /// `fields`: JSON pointers, such as `/card/number`, and names of headers. Returns `None` if one of them is neither.
+    /// Parses `fields`: JSON pointers, such as `/card/number`, and names of headers. Returns `None` if one of them is
+    /// neither.
     #[must_use]
     pub fn new(fields: &[String]) -> Option<Self> {
         let mut redaction = Self::default();

@@ -66,7 +66,7 @@ impl PassedCalls {
         Self(self.0.iter().filter(|pass| pass.answered < first + window).copied().collect())
     }
 
-    /// How many in each `bin` from `begin` on, up to the last one.
+    /// Returns how many in each `bin` from `begin` on, up to the last one.
     pub(crate) fn per(&self, bin: Duration, begin: Instant) -> Vec<u64> {
         let mut bins = Vec::new();
         for pass in &self.0 {
@@ -80,7 +80,7 @@ impl PassedCalls {
         bins
     }
 
-    /// The most that were surely within one window of this length, wherever it begins.
+    /// Returns the most that were surely within one window of this length, wherever it begins.
     pub(crate) fn most_within(&self, window: Duration) -> u64 {
         let within = |first: &PassedCall| {
             let [begin, end] =
@@ -90,7 +90,8 @@ impl PassedCalls {
         self.0.iter().map(within).max().map_or(0, count)
     }
 
-    /// The most that were surely within one window of the Redis clock, of those that begin at multiples of `period`.
+    /// Returns the most that were surely within one window of the Redis clock, of those that begin at multiples of
+    /// `period`.
     pub(crate) fn most_in_aligned(&self, period: Duration, clock: Clock) -> u64 {
         let period = i64::try_from(period.as_micros()).unwrap_or(i64::MAX).max(1);
         let window = |pass: &PassedCall| {
@@ -103,7 +104,7 @@ impl PassedCalls {
         windows.chunk_by(|a, b| a == b).map(|same| count(same.len())).max().unwrap_or(0)
     }
 
-    /// How often one surely came sooner after another than `gap`.
+    /// Returns how often one surely came sooner after another than `gap`.
     pub(crate) fn closer_than(&self, gap: Duration) -> u64 {
         count(self.0.windows(2).filter(|pair| pair[1].answered - pair[0].asked < gap).count())
     }

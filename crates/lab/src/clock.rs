@@ -32,7 +32,7 @@ impl Clock {
         Ok(best.map_or_else(now, |(_, clock)| clock))
     }
 
-    /// A clock that showed `us` at `at`.
+    /// Creates a clock that showed `us` at `at`.
     #[cfg(test)]
     pub(crate) fn showing(us: i64, at: Instant) -> Self {
         Self { at, us }
@@ -44,7 +44,7 @@ impl Clock {
         if at >= self.at { self.us + micros(at - self.at) } else { self.us - micros(self.at - at) }
     }
 
-    /// How long it is until the next multiple of `period`.
+    /// Returns how long it is until the next multiple of `period`.
     pub(crate) fn until_next(&self, period: Duration) -> Duration {
         let period = i64::try_from(period.as_micros()).unwrap_or(1).max(1);
         let into = self.us(Instant::now()).rem_euclid(period);

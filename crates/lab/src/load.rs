@@ -48,7 +48,7 @@ where
     Ok(log.read())
 }
 
-/// Whether a call may pass. One that Redis did not answer in time may not.
+/// Returns whether a call may pass. One that Redis did not answer in time may not.
 pub(crate) async fn passes(limiter: &Limiter, request: &Request<'_>) -> Result<bool, LabError> {
     match limiter.decide(request).await {
         Ok(decision) => Ok(decision.allowed),
@@ -57,7 +57,7 @@ pub(crate) async fn passes(limiter: &Limiter, request: &Request<'_>) -> Result<b
     }
 }
 
-/// A call of one caller.
+/// Returns a call of one caller.
 pub(crate) fn call(caller: &str) -> Request<'_> {
     Request { caller: Some(caller), ..Request::new("GET", "/tigerfeeding") }
 }

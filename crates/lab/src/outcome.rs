@@ -49,12 +49,12 @@ impl Outcome {
         &self.results.rows
     }
 
-    /// Whether every figure of ours keeps its bound.
+    /// Returns whether every figure of ours keeps its bound.
     pub fn held(&self) -> bool {
         self.results.rows.iter().all(|row| row.held() != Some(false))
     }
 
-    /// The text of an SVG file.
+    /// Returns the text of an SVG file.
     ///
     /// # Errors
     /// When it can't be drawn, which is a bug.

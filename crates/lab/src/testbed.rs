@@ -20,7 +20,7 @@ pub struct Testbed {
 }
 
 impl Testbed {
-    /// A server of the experiment's own, which keeps nothing on disk.
+    /// Creates a server of the experiment's own, which keeps nothing on disk.
     ///
     /// # Errors
     /// When none is installed, or it doesn't start.
@@ -32,7 +32,7 @@ impl Testbed {
         Self::new(Some((server, folder)), address, "dripfeed-lab".to_owned()).await
     }
 
-    /// A server that others may be using: the experiment's keys bear a name that nobody else has.
+    /// Creates a server that others may be using: the experiment's keys bear a name that nobody else has.
     ///
     /// # Errors
     /// When it can't be reached.
@@ -70,17 +70,17 @@ impl Testbed {
         Ok(Store::connect(&self.settings()).await?)
     }
 
-    /// A key of an approach that isn't ours.
+    /// Returns a key of an approach that isn't ours.
     pub(crate) fn key(&self, name: &str) -> String {
         format!("{}:published:{name}", self.prefix)
     }
 
-    /// The jobs of a bucket of ours, a stream.
+    /// Returns the jobs of a bucket of ours, a stream.
     pub(crate) fn jobs_key(&self, bucket: &str) -> String {
         format!("{}:{{{bucket}}}:jobs", self.prefix)
     }
 
-    /// A limiter of its own replica, by policies in YAML.
+    /// Returns a limiter of its own replica, by policies in YAML.
     pub(crate) async fn limiter(&self, service: &str, policies: &str) -> Result<Limiter, LabError> {
         self.limiter_by(service, load::yaml(policies)?).await
     }

@@ -62,7 +62,7 @@ impl Upstream {
         self.call().await;
     }
 
-    /// The jobs that it was called for, each as often as that.
+    /// Returns the jobs that it was called for, each as often as that.
     pub(crate) fn jobs(&self) -> Vec<(String, Instant)> {
         self.jobs.lock().clone()
     }

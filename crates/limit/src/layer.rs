@@ -44,12 +44,12 @@ pub struct LimitLayer {
 }
 
 impl LimitLayer {
-    /// A layer without identities; see [`LimitLayer::identify`].
+    /// Creates a layer without identities; see [`LimitLayer::identify`].
     ///
     /// # Errors
     /// When a policy counts by a field of the body, which this layer doesn't read.
     pub fn new(limiter: Limiter) -> Result<Self, LimitError> {
-        limiter.see_heads_only()?;
+        limiter.refuse_body_fields()?;
         Ok(Self { limiter, identify: Arc::new(|_| Identity::default()), older_fields: false })
     }
 
@@ -67,21 +67,21 @@ impl LimitLayer {
 }
 
 impl<S> Layer<S> for LimitLayer {
-    type Service = Limited<S>;
+    type Service = LimitService<S>;
 
-    fn layer(&self, inner: S) -> Limited<S> {
-        Limited { inner, layer: self.clone() }
+    fn layer(&self, inner: S) -> LimitService<S> {
+        LimitService { inner, layer: self.clone() }
     }
 }
 
 /// A service behind a [`LimitLayer`].
 #[derive(Clone)]
-pub struct Limited<S> {
+pub struct LimitService<S> {
     inner: S,
     layer: LimitLayer,
 }
 
-impl<S, B, R> Service<HttpRequest<B>> for Limited<S>
+impl<S, B, R> Service<HttpRequest<B>> for LimitService<S>
 where
     S: Service<HttpRequest<B>, Response = Response<R>> + Clone + Send + 'static,
     S::Future: Send,

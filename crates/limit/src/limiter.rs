@@ -47,7 +47,7 @@ pub struct Limiter {
 }
 
 impl Limiter {
-    /// `tag` is the name of the service, which is part of its Redis keys.
+    /// Creates a limiter. `tag` is the name of the service, which is part of its Redis keys.
     ///
     /// # Errors
     /// When a policy has a tier of the kind `backlog`, because a service has no queue.
@@ -94,18 +94,18 @@ impl Limiter {
     }
 
     /// From now on, policies that count by a field of the body are refused, because requests come without bodies.
-    pub(crate) fn see_heads_only(&self) -> Result<(), LimitError> {
+    pub(crate) fn refuse_body_fields(&self) -> Result<(), LimitError> {
         let before = self.heads_only.swap(true, Ordering::Relaxed);
         // On an error the caller can't use the limiter without bodies.
         check(&self.state.policies(), true).inspect_err(|_| self.heads_only.store(before, Ordering::Relaxed))
     }
 
-    /// The decisions so far, by policy.
+    /// Returns the decisions so far, by policy.
     pub fn tally(&self) -> BTreeMap<PolicyId, VerdictCounts> {
         self.state.counts()
     }
 
-    /// The decisions of the last hour, by minute, for the 20 policies that decided first.
+    /// Returns the decisions of the last hour, by minute, for the 20 policies that decided first.
     pub fn history(&self) -> VerdictHistory {
         self.state.history()
     }

@@ -72,7 +72,7 @@ impl Services {
         Self(shared)
     }
 
-    /// The rules of a service. `None` if it isn't registered.
+    /// Returns the rules of a service. Returns `None` if it isn't registered.
     ///
     /// # Errors
     /// When nothing could be read from Redis yet.
@@ -89,7 +89,7 @@ impl Services {
         self.rules(name)
     }
 
-    /// Decides on a request to a service, as [`crate::Limiter::decide`]. `None` if the service isn't registered.
+    /// Decides on a request, as [`crate::Limiter::decide`]. Returns `None` if the service isn't registered.
     ///
     /// # Errors
     /// When nothing could be read from Redis yet, and as [`crate::Limiter::decide`].
@@ -100,8 +100,7 @@ impl Services {
         }
     }
 
-    /// Decides on several requests as on one, as [`crate::Limiter::decide_together`]. `None` if the service isn't
-    /// registered.
+    /// Decides on requests as [`crate::Limiter::decide_together`]. Returns `None` if the service isn't registered.
     ///
     /// # Errors
     /// As [`Services::check`].
@@ -121,7 +120,7 @@ impl Services {
         self.0.known_services.tally()
     }
 
-    /// The decisions of a service's policies at this intake in the last hour. `None` if it isn't registered.
+    /// Returns the decisions of a service at this intake in the last hour, or `None` if it isn't registered.
     ///
     /// # Errors
     /// When nothing could be read from Redis yet.

@@ -193,9 +193,9 @@ async fn close_idle(pool: Weak<ConnectionPool>) {
     }
 }
 
-/// How long a connection may be kept after a response: at most 4/5 of the server's `Keep-Alive: timeout=N`, so that a
-/// request arrives before it closes the connection. Zero if a 204 announces a body, which would be read as the next
-/// response.
+/// Returns how long a connection may be kept after a response: at most 4/5 of the server's `Keep-Alive: timeout=N`, so
+/// that a request arrives before it closes the connection. Zero if a 204 announces a body, which would be read as the
+/// next response.
 pub(crate) fn idle_time(status: StatusCode, headers: &HeaderMap) -> Duration {
     if status == StatusCode::NO_CONTENT && announces_body(headers) {
         return Duration::ZERO;

@@ -63,7 +63,7 @@ pub struct HttpClient {
 }
 
 impl Dial {
-    /// With a connector, such as one of `hyper_rustls`.
+    /// Creates it with a connector, such as one of `hyper_rustls`.
     pub fn new<S>(connector: S) -> Self
     where
         S: Service<Uri, Response = Connection, Error = BoxError> + Clone + Send + Sync + 'static,
@@ -78,7 +78,7 @@ impl Dial {
 }
 
 impl HttpClient {
-    /// `url` is that of any resource of the origin.
+    /// Creates a client for the origin of `url`.
     #[must_use]
     pub fn new(dial: Arc<Dial>, url: Uri) -> Self {
         Self { host: host_of(&url), dial, url, pool: Arc::default(), headers_seen: AtomicUsize::new(0) }

@@ -194,7 +194,7 @@ impl Connection {
         let _ = state.wait_for(|state| matches!(state, ConnectionState::Up(_))).await;
     }
 
-    /// The deadline of a call that begins now.
+    /// Returns the deadline of a call that begins now.
     pub(crate) fn deadline(&self) -> Instant {
         Instant::now() + PATIENCE + self.response_timeout
     }
@@ -230,7 +230,7 @@ impl Connection {
         self.watched(&handle.health, during, deadline, pipeline.query_async(&mut connection)).await
     }
 
-    /// The current connection, or the one that is being opened.
+    /// Returns the current connection, or the one that is being opened.
     pub(crate) async fn handle(&self) -> Result<ConnectionHandle, StoreError> {
         if let ConnectionState::Up(handle) = &*self.state.borrow() {
             return Ok(handle.clone());

@@ -139,7 +139,8 @@ async fn a_replay_keeps_to_it() {
     settle(&replica, taken, buried("no luck")).await;
     assert_eq!(fill(&bucket, &of("alice")).await, 5);
     assert!(matches!(bucket.replay(dead).await.unwrap(),
-        ReplayResult::Refused(refused) if refused.reason == RefusalReason::ShareUsedUp && refused.retry_after.is_some()));
+        ReplayResult::Refused(refused) if refused.reason == RefusalReason::ShareUsedUp
+            && refused.retry_after.is_some()));
     settle(&replica, take_one(&replica).await, DELIVERED).await;
     assert!(matches!(bucket.replay(dead).await.unwrap(), ReplayResult::As(_)));
 }

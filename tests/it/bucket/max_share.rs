@@ -270,7 +270,8 @@ async fn a_replay_keeps_the_share_of_each_caller() {
     assert_eq!(done, ReplayCounts { replayed: 3, left: 1 });
     let left = bucket.dead_letters(&DeadFilter::default(), None, 10).await.unwrap().items;
     assert!(matches!(&bucket.replay(left[0].id).await.unwrap(),
-        ReplayResult::Refused(refused) if refused.reason == RefusalReason::ShareUsedUp && refused.retry_after.is_some()));
+        ReplayResult::Refused(refused) if refused.reason == RefusalReason::ShareUsedUp
+            && refused.retry_after.is_some()));
 }
 
 #[tokio::test]

@@ -62,7 +62,7 @@ impl RunTimeKey {
     }
 }
 
-/// The JSON that is stored after hash and expiry, which the script writes.
+/// Returns the JSON that is stored after hash and expiry, which the script writes.
 pub(super) fn text(key: &ApiKey, by: &str) -> String {
     let stored = Stored {
         by: by.to_owned(),

@@ -18,7 +18,7 @@ pub struct BodyBudget {
 }
 
 impl BodyBudget {
-    /// Each caller may use half of `bytes`, but always enough for a body of `largest` bytes.
+    /// Creates a budget of `bytes`, of which each caller may use half, but always enough for a body of `largest` bytes.
     #[must_use]
     pub fn new(bytes: u64, largest: u64) -> Self {
         let usize_of = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);

@@ -80,7 +80,7 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Whether this is the turn of a single small job or request.
+    /// Returns whether this is the turn of a single small job or request.
     #[must_use]
     pub fn is_of_one(&self) -> bool {
         self.permit.as_ref().is_none_or(|permit| permit.num_permits() <= 1)

@@ -49,7 +49,7 @@ impl KnownDefinitions {
         self.0.all().get(bucket)
     }
 
-    /// In the order of their names.
+    /// Returns the definitions, ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Definition>> {
         self.0.all().values()
     }

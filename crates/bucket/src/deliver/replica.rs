@@ -150,7 +150,7 @@ impl Replica {
         }))
     }
 
-    /// The number of the bucket's dead letters that were dropped before this replica joined.
+    /// Returns the number of the bucket's dead letters that were dropped before this replica joined.
     #[must_use]
     pub fn letters_dropped_before(&self) -> u64 {
         self.0.letters_dropped
@@ -220,14 +220,14 @@ impl Replica {
         self.0.open_claims.doubt();
     }
 
-    /// The number of jobs that takes of this replica found past their deadline, since the last call.
+    /// Returns the number of jobs that takes of this replica found past their deadline, since the last call.
     #[must_use]
     pub fn expired(&self) -> u64 {
         self.0.expired.swap(0, Ordering::Relaxed)
     }
 
-    /// The number of jobs that takes of this replica dead-lettered since the last call: larger than any replica reads,
-    /// or without room among the dead letters when they died.
+    /// Returns the number of jobs that takes of this replica dead-lettered since the last call: larger than any replica
+    /// reads, or without room among the dead letters when they died.
     #[must_use]
     pub fn died(&self) -> u64 {
         self.0.died.swap(0, Ordering::Relaxed)
@@ -317,7 +317,7 @@ impl Replica {
         self.0.redis_bucket.beat(self.0.consumer.as_str(), &mut others).await
     }
 
-    /// The interval of `beat`.
+    /// Returns the interval of `beat`.
     #[must_use]
     pub fn beat_interval(&self) -> Duration {
         beat_interval(self.0.lease)
@@ -344,14 +344,14 @@ impl Replica {
         self.0.last_take.lock().at
     }
 
-    /// Whether all other replicas were recently alive. Otherwise jobs may have to be recovered.
+    /// Returns whether all other replicas were recently alive. Otherwise jobs may have to be recovered.
     #[must_use]
     pub fn sees_others_live(&self) -> bool {
         // The lock is taken while a heartbeat checks the others: until then their state isn't known.
         self.0.others.try_lock().is_ok_and(|others| others.watch.all_live(Instant::now()))
     }
 
-    /// The maximum concurrent calls of this replica; a change at run time is known after the next `take`.
+    /// Returns the maximum concurrent calls of this replica; a change at run time is known after the next `take`.
     #[must_use]
     pub fn concurrency(&self) -> u32 {
         self.0.redis_bucket.effective_settings().settings.leak.concurrency

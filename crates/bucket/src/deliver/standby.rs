@@ -71,13 +71,13 @@ impl Bucket {
 }
 
 impl Standby {
-    /// The announcements since this standby began.
+    /// Returns the announcements since this standby began.
     #[must_use]
     pub fn announcements(&self) -> Announcements {
         Announcements(self.new_jobs.clone())
     }
 
-    /// The time between two checks of a bucket by a process that is on standby for this many buckets.
+    /// Returns the time between two checks of a bucket by a process that is on standby for this many buckets.
     #[must_use]
     pub fn check_interval(buckets: u32) -> Duration {
         LOOK.mul_f64(f64::from(buckets.max(FEW)) / f64::from(FEW))

@@ -117,7 +117,7 @@ pub struct ReplicaCensus {
 }
 
 impl Census {
-    /// The number of replicas that aren't silent, including those on standby.
+    /// Returns the number of replicas that aren't silent, including those on standby.
     #[must_use]
     pub fn alive(&self) -> usize {
         self.replicas.iter().filter(|replica| !replica.is_silent).count()

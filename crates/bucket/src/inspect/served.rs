@@ -78,7 +78,7 @@ pub async fn stranded_jobs(store: &Store, configured: &[BucketPlace]) -> Result<
     Ok(stranded)
 }
 
-/// The number of registered places.
+/// Returns the number of registered places.
 ///
 /// # Errors
 /// When Redis can't be asked.
@@ -104,14 +104,14 @@ pub async fn release_place(store: &Store, place: &BucketPlace) -> Result<(), Buc
 }
 
 impl Bucket {
-    /// Whether both are the same bucket in Redis.
+    /// Returns whether both are the same bucket in Redis.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         let place = |bucket: &Self| BucketPlace::from(&*bucket.settings());
         self.incarnation() == other.incarnation() && place(self) == place(other)
     }
 
-    /// The number of jobs in the bucket; cheaper than [`Census::level`](crate::Census::level).
+    /// Returns the number of jobs in the bucket; cheaper than [`Census::level`](crate::Census::level).
     ///
     /// # Errors
     /// When Redis can't be asked.
@@ -120,7 +120,7 @@ impl Bucket {
     }
 }
 
-/// The number of jobs of a place.
+/// Returns the number of jobs of a place.
 ///
 /// # Errors
 /// When Redis can't be asked.
@@ -139,7 +139,7 @@ pub async fn level_at(store: &Store, place: &BucketPlace) -> Result<u64, BucketE
     })
 }
 
-/// The number of outcome jobs that wait for their target bucket. All places of a name have one outbox.
+/// Returns the number of outcome jobs that wait for their target bucket. All places of a name have one outbox.
 ///
 /// # Errors
 /// When Redis can't be asked.
@@ -147,7 +147,7 @@ pub async fn outcome_jobs_at(store: &Store, place: &BucketPlace) -> Result<u64, 
     or_none(store.command(redis::cmd("XLEN").arg(place.keys(store).outbox())).await).map_err(Into::into)
 }
 
-/// Whether another list bucket of this name is served: it has, or will recover, all jobs claimed by replicas.
+/// Returns whether another list bucket of this name is served: it has, or will recover, all jobs claimed by replicas.
 ///
 /// # Errors
 /// When Redis can't be asked.

@@ -94,8 +94,9 @@ const KEYS_OF_BOTH: [&str; 3] = ["HGETALL KEY", "HSET KEY field value", "SUBSCRI
 const KEYS_OF_A_STREAM: [&str; 2] = ["XRANGE JOBS - +", "XADD JOBS * field value"];
 const KEYS_OF_A_LIST: [&str; 2] = ["LINDEX JOBS 0", "LPUSH JOBS element"];
 
-/// What these buckets need and the ACL of Redis denies, as [`Bucket::denied`] reports it. Checks all commands for the
-/// first bucket of each kind, and only the keys of the others, by one request to each server that accepts writes.
+/// Returns what these buckets need and the ACL of Redis denies, as [`Bucket::denied`] reports it. Checks all commands
+/// for the first bucket of each kind, and only the keys of the others, by one request to each server that accepts
+/// writes.
 ///
 /// # Errors
 /// When Redis doesn't answer.
@@ -128,8 +129,9 @@ pub async fn denied_at(
     Ok(Some(denials))
 }
 
-/// The same without `ACL DRYRUN`: tries the commands in a script, with keys that no bucket has. Doesn't check messages,
-/// which are optional, as each denial is a line in the ACL LOG of Redis. `None` if nothing can be found now.
+/// Does the same without `ACL DRYRUN`: tries the commands in a script, with keys that no bucket has. Doesn't check
+/// messages, which are optional, as each denial is a line in the ACL LOG of Redis. Returns `None` if nothing can be
+/// found now.
 ///
 /// # Errors
 /// When Redis doesn't answer.
@@ -154,15 +156,15 @@ pub async fn denied_in_scripts_at(
     Ok(Some(denials))
 }
 
-/// The first of each kind.
+/// Returns the first of each kind.
 pub fn one_of_each_kind<'p>(places: impl IntoIterator<Item = &'p BucketPlace>) -> Vec<&'p BucketPlace> {
     let mut kinds = BTreeSet::new();
     places.into_iter().filter(|place| kinds.insert(place.kind)).collect()
 }
 
 impl Bucket {
-    /// What this bucket needs and the ACL of Redis denies, in the words of Redis. Returns `None` if that can't be
-    /// checked: before Redis 7.0, or without `+acl|whoami +acl|dryrun`.
+    /// Returns what this bucket needs and the ACL of Redis denies, in the words of Redis. Returns `None` if that can't
+    /// be checked: before Redis 7.0, or without `+acl|whoami +acl|dryrun`.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -172,7 +174,7 @@ impl Bucket {
         Ok(acl_denials(&self.redis_bucket.store, &calls).await?)
     }
 
-    /// The same without `ACL DRYRUN`: tries the commands in a script.
+    /// Does the same without `ACL DRYRUN`: tries the commands in a script.
     ///
     /// # Errors
     /// When Redis can't be reached, or doesn't answer in time.

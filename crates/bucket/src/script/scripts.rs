@@ -18,7 +18,7 @@ const STREAM_WITHOUT_RULES: &[&Fragments] =
 const LIST_WITHOUT_RULES: &[&Fragments] =
     &[OF_LISTS, NO_PACE, FRAGMENTS, REGISTRY_FRAGMENTS, lua::NO_RULES, lua::FRAGMENTS];
 
-/// The fragments of scripts for buckets of this kind.
+/// Returns the fragments of scripts for buckets of this kind.
 #[must_use]
 pub const fn fragments(kind: Kind) -> &'static [&'static Fragments] {
     match kind {
@@ -27,7 +27,7 @@ pub const fn fragments(kind: Kind) -> &'static [&'static Fragments] {
     }
 }
 
-/// The same as [`fragments`], for buckets without limits and without a pace.
+/// Returns the same as [`fragments`], for buckets without limits and without a pace.
 #[must_use]
 pub const fn fragments_without_rules(kind: Kind) -> &'static [&'static Fragments] {
     match kind {

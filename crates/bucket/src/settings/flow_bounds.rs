@@ -68,6 +68,8 @@ pub struct NamedFlow {
 pub struct NamedFlows(Arc<BTreeMap<String, NamedFlow>>);
 
 impl NamedFlows {
+    /// Validates the names.
+    ///
     /// # Errors
     /// A description of the fault.
     pub fn new(flows: BTreeMap<String, NamedFlow>) -> Result<Self, String> {

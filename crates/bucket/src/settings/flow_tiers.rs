@@ -50,6 +50,8 @@ impl FlowTiers {
     /// Maximum number of tiers in addition to the rate.
     pub const MOST: usize = MOST;
 
+    /// Validates the tiers.
+    ///
     /// # Errors
     /// A description of the fault.
     pub fn new(tiers: Vec<FlowTier>) -> Result<Self, String> {

@@ -35,7 +35,7 @@ impl SentBatch {
         Self { items: vec![ItemResult::Unresolved; items], error: None }
     }
 
-    /// The ids of the accepted jobs.
+    /// Returns the ids of the accepted jobs.
     pub fn accepted(&self) -> impl Iterator<Item = JobId> {
         self.items.iter().filter_map(|item| if let ItemResult::Accepted(id) = item { Some(*id) } else { None })
     }

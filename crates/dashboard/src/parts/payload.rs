@@ -45,7 +45,7 @@ fn whole(text: &str, &Payload { is_base64, content_type, truncated, .. }: &Paylo
     let shown = &bytes[..bytes.len().min(SHOWN_BYTES)];
     html! {
         p.faint {
-            (content_type.unwrap_or("no content type")) ", " (numbers::counted(bytes.len() as u64, "byte", "bytes"))
+            (content_type.unwrap_or("no content type")) ", " (numbers::pluralize(bytes.len() as u64, "byte", "bytes"))
             @if truncated { ", cut when it was kept" }
             @if shown.len() < bytes.len() { "; the beginning is shown" }
         }

@@ -14,8 +14,8 @@ use serde_json::{Value as Json, json};
 
 use super::buckets::bucket_state;
 use crate::client::{ConnectionArgs, if_match};
+use crate::did_you_mean::suggestion;
 use crate::exit::{Exit, Failure};
-use crate::nearest::suggestion;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {

@@ -27,7 +27,7 @@ use crate::settings::Settings;
 const EVERY: Duration = Duration::from_millis(400);
 
 /// A role that serves buckets created over the API.
-pub(crate) trait ServesDefined: Send + Sync {
+pub(crate) trait ServeDefinedBuckets: Send + Sync {
     /// Serves the `changed` buckets, and stops serving those that are `gone`. `all`: after these changes.
     fn change(&self, changed: &[Arc<DefinedBucket>], gone: &[BucketName], all: &AllDefined);
 }
@@ -43,7 +43,7 @@ struct Inner {
     served: SyncMutex<ServedDefinitions>,
     /// Shares polls that requests with unknown bucket names cause.
     unknown_names: CoalescedQuery<BucketError>,
-    role: OnceLock<Box<dyn ServesDefined>>,
+    role: OnceLock<Box<dyn ServeDefinedBuckets>>,
 }
 
 impl DefinedBuckets {
@@ -59,7 +59,7 @@ impl DefinedBuckets {
 
     /// Serves the buckets with `role`, beginning with the definitions that Redis has now. If Redis is unreachable, they
     /// are served later.
-    pub(crate) async fn serve_with(&self, role: impl ServesDefined + 'static) {
+    pub(crate) async fn serve_with(&self, role: impl ServeDefinedBuckets + 'static) {
         let _ = self.0.role.set(Box::new(role));
         self.follow_or_log().await;
     }

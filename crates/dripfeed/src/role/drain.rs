@@ -90,7 +90,7 @@ impl RegisteredPlaces {
         register_places(store, &places).await?;
         let done = CancellationToken::new();
         let (noting_store, noting_done) = (store.clone(), done.clone());
-        background::keep("registering the drained bucket", move || {
+        background::spawn_restarting("registering the drained bucket", move || {
             keep_noting(noting_store.clone(), places.clone(), noting_done.clone())
         });
         Ok(Self { store: store.clone(), done })

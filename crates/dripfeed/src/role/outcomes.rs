@@ -20,7 +20,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// The time within which outcome jobs are found that a process with earlier settings has added to an outbox.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(15);
 
-/// The buckets with `on_outcome`, and their targets.
+/// Returns the buckets with `on_outcome`, and their targets.
 pub(crate) fn involved(settings: &Settings, connected: &Connected, running: &Buckets) -> Vec<Bucket> {
     let sources = settings.buckets.iter().filter(|(_, bucket)| !bucket.on_outcome().is_empty());
     let source_and_targets = |(name, bucket)| {

@@ -13,7 +13,7 @@ use dripfeed_store::Durability;
 use tokio_util::sync::CancellationToken;
 
 use super::connect::{self, Connected};
-use super::defined::{AllDefined, DefinedBucket, DefinedBuckets, ServesDefined};
+use super::defined::{AllDefined, DefinedBucket, DefinedBuckets, ServeDefinedBuckets};
 use super::reload::Reloading;
 use super::served::ServedBuckets;
 use super::{Arguments, HEALTH_LIMITS, after_start, buckets, listen, outcomes};
@@ -159,7 +159,7 @@ impl ProcessorLanes {
     }
 }
 
-impl ServesDefined for Arc<ProcessorLanes> {
+impl ServeDefinedBuckets for Arc<ProcessorLanes> {
     fn change(&self, changed: &[Arc<DefinedBucket>], gone: &[BucketName], all: &AllDefined) {
         let changed = changed.iter().filter(|defined| self.is_wanted(defined)).map(|defined| self.lane(defined));
         let lanes: Vec<(Bucket, Upstream)> = changed.collect();

@@ -36,7 +36,7 @@ pub(super) fn keep(
     permissions: RedisPermissions,
     stop: CancellationToken,
 ) {
-    background::keep("checking Redis", move || {
+    background::spawn_restarting("checking Redis", move || {
         let (store, memory, stop) = (store.clone(), memory.clone(), stop.clone());
         monitor(stop, store, durability, known.clone(), memory, permissions.clone())
     });
@@ -112,7 +112,7 @@ fn report_loss(opened: OpenedInstallation, seen_ms: u64, store: &Store) {
     tracing::error!(prefix, since = since.map(tracing::field::display), "{WRITES_LOST}");
 }
 
-/// The masters, with their current properties.
+/// Returns the masters, with their current properties.
 pub(super) async fn servers(store: &Store, durability: Durability) -> Result<Vec<(Store, ServerInfo)>, StoreError> {
     let mut servers = Vec::new();
     for server in store.masters() {
@@ -134,7 +134,7 @@ fn update_durability(store: &Store, servers: &[(Store, ServerInfo)], configured:
     }
 }
 
-/// The problems of all servers.
+/// Returns the problems of all servers.
 pub(super) fn problems(servers: &[(Store, ServerInfo)], durability: Durability) -> Vec<ServerProblem> {
     let problems = |(server, info): &(Store, ServerInfo)| {
         let address = server.address().to_string();

@@ -60,7 +60,7 @@ impl ServedBuckets {
     /// Registers the places, and checks for stranded jobs, until `stop`.
     pub(crate) fn keep_watching(&self, store: &Store, stop: &CancellationToken) {
         let (served, store, stop) = (self.clone(), store.clone(), stop.clone());
-        background::keep("registering buckets", move || served.clone().watch(store.clone(), stop.clone()));
+        background::spawn_restarting("registering buckets", move || served.clone().watch(store.clone(), stop.clone()));
     }
 
     async fn watch(self, store: Store, stop: CancellationToken) {

@@ -20,7 +20,7 @@ impl Work {
         Self { buckets, access }
     }
 
-    /// The caller, if it may read the buckets.
+    /// Returns the caller, if it may read the buckets.
     pub(super) async fn allows(&self, query: &TriggerQuery) -> Result<Caller, Status> {
         query.buckets(&self.access, &self.buckets).await.map(|(caller, _)| caller)
     }

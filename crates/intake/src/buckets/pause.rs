@@ -8,7 +8,7 @@ use crate::buckets::state::BucketState;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
-use crate::request::body::Unused;
+use crate::request::body::NoBody;
 use crate::request::pagination::{NoParams, Params};
 
 /// Pauses a bucket: it makes no calls, and accepts jobs until it is full.
@@ -20,7 +20,7 @@ use crate::request::pagination::{NoParams, Params};
 pub(crate) async fn pause(
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Params<NoParams>,
-    _: Unused,
+    _: NoBody,
 ) -> Result<Json<BucketState>, Problem> {
     let paused = bucket.pause().await?;
     audit::record(&bucket, &caller, "pause", "").await;
@@ -36,7 +36,7 @@ pub(crate) async fn pause(
 pub(crate) async fn resume(
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Params<NoParams>,
-    _: Unused,
+    _: NoBody,
 ) -> Result<Json<BucketState>, Problem> {
     let resumed = bucket.resume().await?;
     audit::record(&bucket, &caller, "resume", "").await;

@@ -11,7 +11,7 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::{BucketAccess, JobInPath};
-use crate::request::body::Unused;
+use crate::request::body::NoBody;
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{NoParams, Params};
 
@@ -28,7 +28,7 @@ pub(crate) async fn cancel(
     _: Params<NoParams>,
     JobInPath(id): JobInPath,
     ClientIp(address): ClientIp,
-    _: Unused,
+    _: NoBody,
 ) -> Result<StatusCode, Problem> {
     let waiter = LimitedCaller::new(caller.id(), address);
     match intake.in_turn(waiter, &bucket, |bucket| async move { bucket.cancel(id).await }).await? {

@@ -15,7 +15,7 @@ use crate::problem::{Code, Problem};
 use crate::request::access::BucketAccess;
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{self, List, Params};
-use crate::request::sight::Sight;
+use crate::request::visibility::Visibility;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -92,7 +92,7 @@ pub(crate) async fn jobs(
             intake.in_turn(reader, &bucket, list).await?
         }
     };
-    Ok(pagination::masked_answer(&uri, page, mask, |view| Job::of(bucket.name(), view, Sight::of(&caller))))
+    Ok(pagination::masked_answer(&uri, page, mask, |view| Job::of(bucket.name(), view, Visibility::of(&caller))))
 }
 
 impl JobsQuery {

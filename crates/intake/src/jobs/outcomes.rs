@@ -14,7 +14,7 @@ use crate::problem::Problem;
 use crate::request::access::BucketAccess;
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{self, List, Params};
-use crate::request::sight::Sight;
+use crate::request::visibility::Visibility;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -64,6 +64,6 @@ pub(crate) async fn outcomes(
     let page = intake
         .in_turn(waiter, &bucket, |bucket| async move { bucket.outcomes(ended, ending, after.as_ref(), limit).await })
         .await?;
-    let sight = Sight::of(&caller);
-    Ok(pagination::masked_answer(&uri, page, mask, |ended| Job::of(bucket.name(), JobView::from(ended), sight)))
+    let visibility = Visibility::of(&caller);
+    Ok(pagination::masked_answer(&uri, page, mask, |ended| Job::of(bucket.name(), JobView::from(ended), visibility)))
 }

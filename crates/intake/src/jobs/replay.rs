@@ -20,7 +20,7 @@ use crate::jobs::dead_filter::{described, empty_text};
 use crate::openapi::{formats, parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, JobInPath, lacks};
-use crate::request::body::{self, Sender, Unused};
+use crate::request::body::{self, NoBody, Sender};
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{NoParams, Params};
 use crate::request::{json, time};
@@ -45,7 +45,7 @@ pub(crate) async fn replay(
     _: Params<NoParams>,
     JobInPath(id): JobInPath,
     ClientIp(address): ClientIp,
-    _: Unused,
+    _: NoBody,
 ) -> Result<Response, Problem> {
     let waiter = LimitedCaller::new(caller.id(), address);
     let replayed = intake.in_turn(waiter, &bucket, |bucket| async move { bucket.replay(id).await }).await?;

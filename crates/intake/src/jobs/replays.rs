@@ -19,7 +19,7 @@ use crate::jobs::replay::{self, ReplayRequest};
 use crate::openapi::{formats, parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::{BucketAccess, ReplayInPath};
-use crate::request::body::{Sender, Unused};
+use crate::request::body::{NoBody, Sender};
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{List, NoParams, Params};
 use crate::request::time;
@@ -112,7 +112,7 @@ pub(crate) async fn cancel(
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Params<NoParams>,
     ReplayInPath(id): ReplayInPath,
-    _: Unused,
+    _: NoBody,
 ) -> Result<StatusCode, Problem> {
     match bucket.cancel_replay(id).await? {
         CancelReplayResult::Now => audit::record(&bucket, &caller, "cancel", &format!("the replay {id}")).await,

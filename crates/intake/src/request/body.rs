@@ -158,9 +158,9 @@ fn append(before: Bytes, data: &[u8]) -> Bytes {
 /// have no effect: a broken one, one whose key is revoked meanwhile, and a POST whose body asks for something else,
 /// such as a filter for a purge or another payload for a replay. An empty document is accepted, which some clients
 /// send, and with DELETE any body.
-pub(crate) struct Unused;
+pub(crate) struct NoBody;
 
-impl FromRequest<Intake> for Unused {
+impl FromRequest<Intake> for NoBody {
     type Rejection = Problem;
 
     async fn from_request(request: Request, intake: &Intake) -> Result<Self, Problem> {

@@ -10,7 +10,7 @@ use crate::buckets::audit;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, ScheduleInPath};
-use crate::request::body::Unused;
+use crate::request::body::NoBody;
 use crate::request::pagination::{NoParams, Params};
 use crate::request::preconditions::Preconditions;
 
@@ -25,7 +25,7 @@ pub(crate) async fn delete_schedule(
     _: Params<NoParams>,
     ScheduleInPath(id): ScheduleInPath,
     headers: HeaderMap,
-    _: Unused,
+    _: NoBody,
 ) -> Result<StatusCode, Problem> {
     let preconditions = Preconditions::of(&headers)?;
     match end(&bucket, &id, &preconditions).await? {

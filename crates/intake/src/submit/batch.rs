@@ -1,7 +1,7 @@
 //! `POST …/jobs/batch`: submits many jobs in one request; each is accepted or refused independently.
 
+mod interoperable;
 pub(crate) mod item;
-mod legible;
 mod result;
 mod schema;
 mod split;
@@ -21,7 +21,7 @@ use http::HeaderMap;
 use jiff::Timestamp;
 
 use self::result::{BatchItemResult, BatchRefusals, BatchResult, expected_bytes};
-use self::split::Form;
+use self::split::BatchFormat;
 use crate::intake::Intake;
 use crate::openapi::parameters;
 use crate::problem::Problem;
@@ -29,7 +29,7 @@ use crate::request::access::BucketAccess;
 use crate::request::body::{self, Sender};
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{NoParams, Params};
-use crate::request::unread;
+use crate::request::response_memory;
 use crate::submit::admit::{count_problem, count_refused_caller, into_item_result};
 use crate::submit::options;
 use crate::submit::priority::check_and_cap;
@@ -72,7 +72,7 @@ async fn read(
     body: Body,
 ) -> Result<Vec<Result<Submission, Problem>>, Problem> {
     options::refuse_options(headers, "in a batch, set options in the items")?;
-    let form = Form::of(headers)?;
+    let form = BatchFormat::of(headers)?;
     let body = body::read(sender, body, intake).await?;
     let (now, traceparent) = (Timestamp::now(), options::traceparent(headers));
     let (most, caller) = (intake.settings().max_batch, sender.caller.id().map(str::to_owned));
@@ -105,7 +105,7 @@ async fn admit_all(
         .collect();
     let waiter = LimitedCaller::new(caller.id(), origin.address);
     // Reserved before the jobs are admitted, so that there is always memory for the response.
-    let reserved = unread::reserve_bytes(intake, waiter.clone(), expected_bytes(&invalid));
+    let reserved = response_memory::reserve_bytes(intake, waiter.clone(), expected_bytes(&invalid));
     let reserved = count_problem(intake, bucket.name(), reserved)?;
     let begun = Instant::now();
     let bytes = submissions.iter().map(|submission| submission.body.len()).sum();
@@ -140,7 +140,7 @@ async fn admit_all(
     let mut response = (result.status(), Json(&result)).into_response();
     response.headers_mut().extend(result.retry_after());
     response.headers_mut().extend(limits);
-    unread::hold(response, reserved).await
+    response_memory::hold(response, reserved).await
 }
 
 /// Submits jobs to the current incarnation of a bucket, as `PendingSubmission::judge_in_current` does one.

@@ -11,7 +11,7 @@ use dripfeed_job::{Ending, JobId};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use crate::intake::Intake;
-use crate::request::unread;
+use crate::request::response_memory;
 use crate::submit::ratelimit_fields::FreeCapacity;
 use crate::submit::receipt;
 
@@ -70,7 +70,7 @@ pub(crate) async fn respond(
     };
     let may_see = |ended: &EndedJob| ended.outcome.result == Ending::Delivered && intake.keys().is_current(reader);
     let delivered = match ended.filter(may_see) {
-        Some(delivered) => unread::reserve(intake, waiter, upstream_response(delivered)).await.ok(),
+        Some(delivered) => response_memory::reserve(intake, waiter, upstream_response(delivered)).await.ok(),
         None => None,
     };
     let mut response = match delivered {

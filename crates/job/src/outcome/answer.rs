@@ -58,7 +58,7 @@ impl UpstreamAnswer {
         }
     }
 
-    /// The time until the upstream's quota is reset, if it is used up.
+    /// Returns the time until the upstream's quota is reset, if it is used up.
     #[must_use]
     pub const fn exhausted_for(&self) -> Option<Duration> {
         match self {
@@ -67,7 +67,7 @@ impl UpstreamAnswer {
         }
     }
 
-    /// Whether the call timed out.
+    /// Returns whether the call timed out.
     #[must_use]
     pub const fn timed_out(&self) -> bool {
         matches!(self, Self::Nothing { timed_out: true, .. })

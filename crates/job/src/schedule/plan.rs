@@ -63,7 +63,7 @@ impl Policy {
         }
     }
 
-    /// The consecutive steps at `now` of a schedule whose next tick is `from`. Empty if that tick isn't due.
+    /// Returns the consecutive steps at `now` of a schedule whose next tick is `from`. Empty if that tick isn't due.
     #[must_use]
     pub fn steps(&self, timetable: &Timetable, from: u64, now: u64) -> Vec<Step> {
         if from > now {

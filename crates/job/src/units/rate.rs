@@ -45,7 +45,7 @@ pub enum BadRate {
 }
 
 impl Rate {
-    /// `limit` calls per `period`.
+    /// Creates a rate of `limit` calls per `period`.
     ///
     /// # Errors
     /// When one of them is zero, or both are too large to be counted exactly.

@@ -24,7 +24,7 @@ pub struct Share(u64);
 pub struct BadShare(String);
 
 impl Share {
-    /// The share of `whole`, rounded down.
+    /// Returns the share of `whole`, rounded down.
     #[must_use]
     pub const fn of(self, whole: u64) -> u64 {
         // Computed in two parts, so that the products don't overflow.

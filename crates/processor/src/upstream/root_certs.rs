@@ -23,7 +23,7 @@ pub enum BadRootCerts {
 }
 
 impl RootCerts {
-    /// Only the authorities in a PEM text.
+    /// Parses a PEM text, to trust only the authorities in it.
     ///
     /// # Errors
     /// When the text contains no certificate, or one that can't be used.

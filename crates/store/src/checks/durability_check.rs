@@ -76,7 +76,7 @@ fn shortfall(configured: Durability, info: &ServerInfo) -> Option<Shortfall> {
 }
 
 impl Shortfall {
-    /// What is configured, and what the server provides.
+    /// Returns what is configured, and what the server provides.
     pub fn what(&self) -> String {
         match self {
             Self::NoAppendOnly(class) => {
@@ -98,7 +98,7 @@ impl Shortfall {
         }
     }
 
-    /// The setting of Redis to change, or the class to choose instead.
+    /// Returns the setting of Redis to change, or the class to choose instead.
     pub fn what_to_do(&self) -> &'static str {
         match self {
             Self::NoAppendOnly(Durability::Fsync) => {

@@ -52,13 +52,13 @@ impl Bell {
         self.reset_at = self.state.borrow_and_update().rings;
     }
 
-    /// Whether others have done everything that the bell rang for.
+    /// Returns whether others have done everything that the bell rang for.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.state.borrow().is_done
     }
 
-    /// Whether, before the bell last rang, others had done everything that it had rung for until then.
+    /// Returns whether, before the bell last rang, others had done everything that it had rung for until then.
     #[must_use]
     pub fn was_done(&self) -> bool {
         self.state.borrow().was_done

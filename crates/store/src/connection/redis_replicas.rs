@@ -24,8 +24,8 @@ const PROMOTION_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) struct ReplicasByServer(Mutex<HashMap<Option<HostPort>, Weak<RedisReplicas>>>);
 
 impl ReplicasByServer {
-    /// The replicas of a server; `None` without Sentinel, as there is only one server then. Dropped with the last
-    /// reference.
+    /// Returns the replicas of a server; `None` without Sentinel, as there is only one server then. Dropped with the
+    /// last reference.
     pub(crate) fn of(&self, server: Option<&HostPort>) -> Arc<RedisReplicas> {
         let mut servers = self.0.lock();
         servers.retain(|_, replicas| replicas.strong_count() > 0);
@@ -54,12 +54,12 @@ struct FollowState {
 type Replica = (String, String);
 
 impl RedisReplicas {
-    /// How many replicas must confirm the next write.
+    /// Returns how many replicas must confirm the next write.
     pub(crate) fn needed(&self) -> u32 {
         self.0.lock().needed()
     }
 
-    /// Whether a known replica is missing, and may have been promoted.
+    /// Returns whether a known replica is missing, and may have been promoted.
     pub(crate) fn is_one_missing(&self) -> bool {
         self.0.lock().missing_since.is_some()
     }

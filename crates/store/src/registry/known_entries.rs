@@ -73,7 +73,7 @@ impl<E: RegistryEntry> KnownEntries<E> {
         Ok(changes)
     }
 
-    /// The entries by name.
+    /// Returns the entries by name.
     #[must_use]
     pub const fn all(&self) -> &BTreeMap<String, Arc<E>> {
         &self.entries

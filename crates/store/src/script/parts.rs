@@ -32,7 +32,7 @@ pub(super) enum BrokenNeeds {
 }
 
 impl ScriptParts {
-    /// The parts of `verb`. If two tables have a fragment of the same name, the first one is used.
+    /// Creates the parts of `verb`. If two tables have a fragment of the same name, the first one is used.
     pub(super) const fn of(tables: &[&Fragments], verb: &'static str) -> Result<Self, BrokenNeeds> {
         let parts = Self { texts: [""; MAX_PARTS], count: 0 };
         let verb = Fragment::new("", verb);

@@ -64,7 +64,7 @@ impl Folder {
         UnixStream::connect(&self.socket).await.ok()
     }
 
-    /// Whether `dir` is this folder.
+    /// Returns whether `dir` is this folder.
     pub(super) fn is_at(&self, dir: &str) -> bool {
         Path::new(dir).canonicalize().is_ok_and(|dir| dir == self.dir)
     }

@@ -28,7 +28,7 @@ impl Definition {
         self.compare(store, "1").await
     }
 
-    /// Whether Redis still has this version of the definition.
+    /// Returns whether Redis still has this version of the definition.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

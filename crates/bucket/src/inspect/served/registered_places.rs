@@ -28,14 +28,14 @@ pub struct RegisteredPlace {
 }
 
 impl RegisteredPlace {
-    /// Whether a process may be serving the place.
+    /// Returns whether a process may be serving the place.
     #[must_use]
     pub fn is_served(&self) -> bool {
         self.silent_for < SILENCE
     }
 }
 
-/// All registered places, ordered by name.
+/// Returns all registered places, ordered by name.
 ///
 /// # Errors
 /// When Redis can't be asked.

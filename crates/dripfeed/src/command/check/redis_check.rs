@@ -7,7 +7,7 @@ use dripfeed_store::{Durability, Store, installed_layout};
 
 use super::level::{Unusable, level};
 use super::server::check_server;
-use crate::command::doctor::partial::PartialStore;
+use crate::command::doctor::partial_store::PartialStore;
 use crate::exit::{Exit, Failure};
 use crate::memory;
 use crate::output;

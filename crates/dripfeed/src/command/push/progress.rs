@@ -82,7 +82,7 @@ impl Progress {
         self.is_sent.set(true);
     }
 
-    /// Whether a server has been reached, so that there is something to resume. Waits show that, too.
+    /// Returns whether a server has been reached, so that there is something to resume. Waits show that, too.
     pub(super) fn has_sent(&self) -> bool {
         self.is_sent.get() || self.waits.get() > 0
     }

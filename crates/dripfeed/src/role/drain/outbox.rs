@@ -35,7 +35,7 @@ pub(super) struct Delivered {
 }
 
 impl Delivered {
-    /// Whether there were any outcome jobs.
+    /// Returns whether there were any outcome jobs.
     pub(super) const fn is_some(self) -> bool {
         self.handed_over + self.left > 0
     }

@@ -17,7 +17,7 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::NewBucketAccess;
-use crate::request::body::Unused;
+use crate::request::body::NoBody;
 use crate::request::pagination::Params;
 use crate::request::preconditions::Preconditions;
 
@@ -42,7 +42,7 @@ pub(crate) async fn delete_bucket(
     NewBucketAccess { caller, name, definitions, .. }: NewBucketAccess<Define>,
     Params(DeletionParams { purge }): Params<DeletionParams>,
     headers: HeaderMap,
-    _: Unused,
+    _: NoBody,
 ) -> Result<StatusCode, Problem> {
     let preconditions = Preconditions::of(&headers)?;
     let store = intake.redis().store();

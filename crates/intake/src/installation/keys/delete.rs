@@ -9,7 +9,7 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{Allowed, KeyInPath};
-use crate::request::body::Unused;
+use crate::request::body::NoBody;
 use crate::request::pagination::{NoParams, Params};
 use crate::request::preconditions::Preconditions;
 
@@ -25,7 +25,7 @@ pub(crate) async fn delete_key(
     _: Params<NoParams>,
     KeyInPath(id): KeyInPath,
     headers: HeaderMap,
-    _: Unused,
+    _: NoBody,
 ) -> Result<StatusCode, Problem> {
     let (registry, by) = change::registry(&intake, &caller)?;
     change::check_configured(&intake, &id)?;

@@ -52,7 +52,7 @@ impl Takes {
         }
     }
 
-    /// A call is that of the last take before it.
+    /// Counts a call for the last take before it.
     pub(super) fn periods(&self, calls: &[(String, Instant)], clock: Clock) -> Periods {
         let period = i64::try_from(PERIOD.as_millis()).unwrap_or(1);
         let mut periods = BTreeMap::<i64, u64>::new();

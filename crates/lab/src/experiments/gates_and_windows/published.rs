@@ -26,7 +26,7 @@ pub(super) enum Queue {
     List,
 }
 
-/// The callers take turns, each at its own gate.
+/// Runs the published gates: the callers take turns, each at its own gate.
 pub(super) async fn gates(testbed: &Testbed) -> Result<PassedCalls, LabError> {
     let store = &testbed.connect().await?;
     let callers = usize::try_from(LIMIT).unwrap_or(1);

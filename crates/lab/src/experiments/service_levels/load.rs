@@ -76,8 +76,8 @@ impl Load {
         took.get(took.len() * 95 / 100).map_or(0.0, Duration::as_secs_f64) * 1000.0
     }
 
-    /// The bound of `async`: what the instances let through in the `time` in which one of them doesn't see it; of all
-    /// of them but the one that lets through least.
+    /// Returns the bound of `async`: what the instances let through in the `time` in which one of them doesn't see it;
+    /// of all of them but the one that lets through least.
     pub(super) fn unseen_by_others(&self, time: Duration) -> u64 {
         let mut most: Vec<u64> = self.loud.iter().map(|log| log.read().most_within(time)).collect();
         most.sort_unstable();

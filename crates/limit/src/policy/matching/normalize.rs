@@ -22,13 +22,13 @@ const ENCODED: &AsciiSet = &CONTROLS
     .add(b'}');
 
 /// Normalizes a path, so that paths that are equal for templates become equal.
-pub(crate) fn spelled(path: &str) -> String {
+pub(crate) fn normalized(path: &str) -> String {
     let segment = |segment| {
         let decoded: Vec<u8> = percent_decode_str(segment).collect();
         format!("/{}", percent_encode(&decoded, ENCODED))
     };
-    let spelled: String = segments(path).map(segment).collect();
-    if spelled.is_empty() { "/".to_owned() } else { spelled }
+    let normalized: String = segments(path).map(segment).collect();
+    if normalized.is_empty() { "/".to_owned() } else { normalized }
 }
 
 /// The segments of a path, without empty ones.

@@ -3,14 +3,14 @@
 use dripfeed_auth::{Caller, Scope};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sight {
+pub(crate) enum Visibility {
     /// The job's state and numbers.
     Numbers,
     /// Also the payload and the upstream's answer.
     Payloads,
 }
 
-impl Sight {
+impl Visibility {
     pub(crate) fn of(caller: &Caller) -> Self {
         if caller.may(Scope::Inspect) { Self::Payloads } else { Self::Numbers }
     }

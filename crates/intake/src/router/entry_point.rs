@@ -28,31 +28,32 @@ use crate::submit::single;
 
 /// The service for all requests. Cheap to clone.
 #[derive(Clone)]
-pub struct Front(Arc<FrontState>);
+pub struct EntryPoint(Arc<EntryPointState>);
 
-struct FrontState {
+struct EntryPointState {
     intake: Intake,
     monitoring: Router,
     router: LazyLock<Router, Box<dyn FnOnce() -> Router + Send>>,
 }
 
 impl Intake {
-    /// The service for the API.
-    pub fn front(&self) -> Front {
+    /// Returns the service for the API.
+    pub fn entry_point(&self) -> EntryPoint {
         let intake = self.clone();
-        Front::new(self.clone(), move || intake.router())
+        EntryPoint::new(self.clone(), move || intake.router())
     }
 }
 
-impl Front {
-    /// `router` must include the API, and may have more routes. It is created for the first request that needs it.
+impl EntryPoint {
+    /// Creates the service. `router` must include the API, and may have more routes. It is created for the first
+    /// request that needs it.
     pub fn new(intake: Intake, router: impl FnOnce() -> Router + Send + 'static) -> Self {
         let (monitoring, router) = (intake.monitoring(), LazyLock::new(Box::new(router) as _));
-        Self(Arc::new(FrontState { intake, monitoring, router }))
+        Self(Arc::new(EntryPointState { intake, monitoring, router }))
     }
 }
 
-impl Service<Request<Body>> for Front {
+impl Service<Request<Body>> for EntryPoint {
     type Response = Response;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Response, Infallible>>;

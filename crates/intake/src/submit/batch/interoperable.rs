@@ -9,20 +9,20 @@ const MAX_DEPTH: usize = 127;
 
 /// Why an item is refused, and where.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Illegible {
+pub(super) struct NotInteroperable {
     pub(super) reason: &'static str,
     /// In bytes, from 1.
     pub(super) column: usize,
 }
 
 /// `text` must be a syntactically valid JSON value.
-pub(super) fn check(text: &str) -> Result<(), Illegible> {
+pub(super) fn check(text: &str) -> Result<(), NotInteroperable> {
     let (bytes, mut at, mut depth) = (text.as_bytes(), 0, 0_usize);
     while let Some(byte) = bytes.get(at) {
         match byte {
             b'"' => at = end_of_string(bytes, at)?,
             b'[' | b'{' if depth == MAX_DEPTH => {
-                return Err(Illegible { reason: "nested more than 127 deep", column: at + 1 });
+                return Err(NotInteroperable { reason: "nested more than 127 deep", column: at + 1 });
             }
             b'[' | b'{' => depth += 1,
             b']' | b'}' => depth = depth.saturating_sub(1),
@@ -34,8 +34,9 @@ pub(super) fn check(text: &str) -> Result<(), Illegible> {
 }
 
 /// The index of the closing quote of the string that begins at `begin`.
-fn end_of_string(bytes: &[u8], begin: usize) -> Result<usize, Illegible> {
-    let lone = |at| Illegible { reason: "an escaped surrogate without the other half of its pair", column: at + 1 };
+fn end_of_string(bytes: &[u8], begin: usize) -> Result<usize, NotInteroperable> {
+    let lone =
+        |at| NotInteroperable { reason: "an escaped surrogate without the other half of its pair", column: at + 1 };
     let mut at = begin + 1;
     loop {
         match bytes.get(at) {

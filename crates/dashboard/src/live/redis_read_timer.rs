@@ -9,11 +9,11 @@ const EVERY: SignedDuration = SignedDuration::from_secs(10);
 
 /// The time of the frame with the last read.
 #[derive(Default)]
-pub struct RedisTurn(Option<Timestamp>);
+pub struct RedisReadTimer(Option<Timestamp>);
 
-impl RedisTurn {
-    /// Whether to read with this frame: with the first one, then once per interval.
-    pub fn has_come(&mut self, frame: &Frame) -> bool {
+impl RedisReadTimer {
+    /// Returns whether to read with this frame: with the first one, then once per interval.
+    pub fn is_due(&mut self, frame: &Frame) -> bool {
         let Ok(at) = frame.at.parse::<Timestamp>() else { return false };
         // If the clock was set back, starts again.
         let is_fresh = self.0.is_some_and(|last| (SignedDuration::ZERO..EVERY).contains(&at.duration_since(last)));

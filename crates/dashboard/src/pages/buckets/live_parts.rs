@@ -45,7 +45,7 @@ pub(super) async fn of_redis(page: &Dashboard, visitor: &Visitor) -> Vec<Notice>
 
 /// The totals of all buckets.
 pub(super) fn summary(all: &Summary) -> Markup {
-    let dead = format!("in {}", numbers::counted(all.buckets_with_dead, "bucket", "buckets"));
+    let dead = format!("in {}", numbers::pluralize(all.buckets_with_dead, "bucket", "buckets"));
     let paused = format!("{} paused", numbers::count(all.paused));
     // If no bucket can be read, the totals are unknown, not 0.
     let is_known = all.capacity > 0 || all.buckets == 0;

@@ -19,7 +19,7 @@ const MANY: u64 = 15;
 
 /// The counters of buckets in the last frames.
 #[derive(Default)]
-pub struct Pulse {
+pub struct LiveRates {
     seen: HashMap<String, Seen>,
 }
 
@@ -42,7 +42,7 @@ struct Beat {
     has_processor: bool,
 }
 
-impl Pulse {
+impl LiveRates {
     /// Replaces the rates of a frame's buckets, from the second frame on.
     pub fn take(&mut self, frame: &mut Frame) {
         let Ok(at) = frame.at.parse::<Timestamp>() else { return };

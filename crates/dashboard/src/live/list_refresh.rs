@@ -15,7 +15,7 @@ const REST: i32 = 10;
 
 /// When a list was read, by the times of frames, and the counts of its bucket then.
 #[derive(Clone, Default)]
-pub(crate) struct Reread(Arc<Mutex<Option<Known>>>);
+pub(crate) struct ListRefresh(Arc<Mutex<Option<Known>>>);
 
 struct Known {
     counts: Counts,
@@ -30,7 +30,7 @@ struct Counts {
     totals: Totals,
 }
 
-impl Reread {
+impl ListRefresh {
     /// Reads the list with the first frame, and with later ones if the counts have changed. `None` if it needn't be
     /// read.
     pub(crate) async fn with<T, E>(
