@@ -53,7 +53,7 @@ impl KeyIndex {
         Self { keys, ..Self::default() }
     }
 
-    /// Enables shared policies, for scripts that call `limit_know` before they read a plan.
+    /// Enables shared policies, for scripts that call `limit_load_policies` before they read a plan.
     #[must_use]
     pub fn with_policies(self) -> Self {
         Self { policies: CommonPolicies::Known { policies: Vec::new(), packed: Packed::default() }, ..self }
@@ -84,7 +84,7 @@ impl KeyIndex {
         self.keys
     }
 
-    /// Returns the keys, and the shared policies as `limit_know` reads them.
+    /// Returns the keys, and the shared policies as `limit_load_policies` reads them.
     pub fn into_keys_and_policies(self) -> (Vec<String>, Vec<u8>) {
         match self.policies {
             CommonPolicies::None => (self.keys, Vec::new()),

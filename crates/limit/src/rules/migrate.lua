@@ -2,7 +2,7 @@
 -- for these tiers, when it was written, and the time to use as now.
 -- needs: now, rules/kinds
 -- `is_unseen`: whether it was written before the caller joined.
-local function limit_mend(tiers, packed, lost_is_full, elapsed, is_unseen)
+local function limit_migrate(tiers, packed, lost_is_full, elapsed, is_unseen)
   local old, fresh = {}, {}
   local last, print, from = now_us, nil, nil
   if packed then last, print, from = limit_unpack('<I7I4', packed) end
