@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_host_is_named_is_no_configured_name() {
+    fn an_invalid_host_name_is_not_accepted_as_configured_name() {
         for name in ["*.example", "a*", "a:1", "a b", "", ".", "a/b", "me@a", "ä.example"] {
             assert!(Hosts::new(&[name]).is_none(), "{name}");
         }
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pages_of_the_same_origin_pass() {
+    fn requests_from_pages_of_other_origins_are_refused() {
         let check = |pairs: &[(&str, &str)]| {
             let header = |(name, value): &(&str, &str)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
             is_same_origin(&pairs.iter().map(header).collect())

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_nothing_is_refused_with_its_place() {
+    fn an_invalid_selector_is_refused_with_its_index() {
         for (texts, place) in [(["mail", "a b"], 1), (["-*", "mail"], 0), (["mail", "a*b*"], 1), (["*", "b*d*"], 1)] {
             let read = BucketSet::parse(&texts.map(str::to_owned));
             assert_eq!(read.map_err(|(place, _)| place), Err(place), "{texts:?}");

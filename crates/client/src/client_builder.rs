@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_reported() {
+    fn an_invalid_client_option_is_reported() {
         let client = || Client::builder("http://127.0.0.1:7180");
         assert_eq!(client().key("a\nb").build().err(), Some(BuildError::Key));
         assert!(matches!(client().certificates("none").build().err(), Some(BuildError::Certificates(_))));

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_fits_a_box_of_towers() {
+    fn a_client_error_converts_to_the_box_error_of_tower() {
         fn boxed<E: Into<Box<dyn StdError + Send + Sync + 'static>>>(error: E) -> String {
             error.into().to_string()
         }

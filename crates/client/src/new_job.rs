@@ -167,13 +167,13 @@ mod tests {
     }
 
     #[test]
-    fn what_no_header_can_carry_is_refused() {
+    fn an_option_that_no_header_can_contain_is_refused() {
         assert_eq!(NewJob::new("").path("a\nb").headers(), Err(BadOption::Value("dripfeed-path".to_owned())));
         assert_eq!(NewJob::new("").header("a b", "1").headers(), Err(BadOption::HeaderName("a b".to_owned())));
     }
 
     #[test]
-    fn each_job_has_another_key() {
+    fn generated_idempotency_keys_are_unique() {
         let key = || NewJob::new("").keyed().options;
         assert_ne!(key(), key());
     }

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_passes_is_tried_again() {
+    fn temporary_problems_are_retryable() {
         let retried = |status: StatusCode, document| Problem::of_document(status, document).is_retryable();
         // A network that stood still within a body.
         assert!(retried(StatusCode::REQUEST_TIMEOUT, json!({"code": "body_timeout"})));

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_succeed_is_not_tried_again() {
+    async fn permanent_errors_are_not_retried() {
         let minute = Retries::within(Duration::from_secs(60));
         assert_eq!(tries(minute, |_| true, || refused(422, 1)).await, 1);
         assert_eq!(tries(minute, ClientError::is_answered, || ClientError::Silent(Duration::ZERO)).await, 1);

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn each_argument_says_what_it_is_and_names_its_value() {
+    fn each_argument_has_a_help_text_and_a_value_name() {
         let mut program = Arguments::program();
         program.build();
         for (name, command) in all(program, "") {

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_denial_has_the_rule_that_grants_it() {
+    fn each_denial_names_the_acl_rule_that_grants_it() {
         for (denial, rule) in [
             ("This user has no permissions to run the 'xgroup|setid' command", "`+xgroup|setid`"),
             ("User dripfeed has no permissions to run the 'zcount' command", "`+zcount`"),

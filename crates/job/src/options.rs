@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_is_refused_with_the_range() {
+    fn a_value_out_of_range_is_refused_with_the_range() {
         for (option, text) in [
             (OptionName::Delay, "-1s"),
             (OptionName::Delay, "87600h"),

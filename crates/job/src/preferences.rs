@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_but_the_wait_is_for_the_upstream() {
+    fn all_preferences_except_wait_are_forwarded() {
         for (value, left) in [
             ("wait=10", None),
             ("Wait = 10", None),

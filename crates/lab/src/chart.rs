@@ -1,4 +1,4 @@
-//! What an experiment found, as a picture: SVG, for a page or a browser.
+//! The chart of an experiment, as SVG.
 
 mod costs;
 mod lines;

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_forms_of_a_call_differ_in_the_script_alone() {
+    fn calls_by_hash_and_by_source_differ_only_in_the_script() {
         let script = Script::new("join", &[&[Fragment::new("a", "local a = 1")]], "-- needs: a\nreturn a");
         let mut call = script.on(&["k1", "k2"]);
         call.arg(7).arg(&b"\xff\x00"[..]);

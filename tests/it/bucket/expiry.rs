@@ -77,7 +77,7 @@ async fn overdue_jobs_of_a_paused_bucket_give_back_their_room() {
 }
 
 #[tokio::test]
-async fn where_no_job_has_a_deadline_any_more_none_is_looked_for() {
+async fn without_deadlines_no_expired_jobs_are_searched() {
     for kind in KINDS {
         let (redis, clock) = server().await;
         let bucket = bucket_of(&redis, kind).await;
@@ -93,7 +93,7 @@ async fn where_no_job_has_a_deadline_any_more_none_is_looked_for() {
 }
 
 #[tokio::test]
-async fn of_parked_jobs_those_expire_that_were_not_tried_in_vain() {
+async fn parked_jobs_expire_except_those_with_a_failed_attempt() {
     let (redis, clock) = server().await;
     let bucket = bucket_of(&redis, Kind::Stream).await;
     let (dying, replica) = (join(&bucket, "dying").await, join(&bucket, "a").await);
@@ -119,7 +119,7 @@ async fn of_parked_jobs_those_expire_that_were_not_tried_in_vain() {
 }
 
 #[tokio::test]
-async fn who_waits_for_the_end_hears_of_it() {
+async fn a_caller_that_waits_is_notified_of_the_expiry() {
     let (redis, clock) = server().await;
     let bucket = bucket_of(&redis, Kind::Stream).await;
     pause(&bucket).await;

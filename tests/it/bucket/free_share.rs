@@ -36,7 +36,7 @@ async fn fill(bucket: &Bucket, submission: &Submission) -> u64 {
 }
 
 #[tokio::test]
-async fn who_floods_gets_half_two_a_third_each_and_a_newcomer_finds_room() {
+async fn one_flooding_caller_gets_half_two_get_a_third_each_and_a_newcomer_finds_room() {
     let redis = TestRedis::start().await;
     for kind in KINDS {
         let bucket = open(&redis, settings(kind, 100)).await;
@@ -85,7 +85,7 @@ async fn bytes_are_shared_alike() {
 }
 
 #[tokio::test]
-async fn what_leaves_makes_room_again() {
+async fn ended_jobs_make_room_in_the_share_again() {
     let redis = TestRedis::start().await;
     for kind in KINDS {
         let bucket = open(&redis, settings(kind, 100)).await;
@@ -106,7 +106,7 @@ async fn what_leaves_makes_room_again() {
 }
 
 #[tokio::test]
-async fn it_is_shown_and_changed_at_run_time() {
+async fn the_share_is_shown_and_changed_at_run_time() {
     let redis = TestRedis::start().await;
     for kind in KINDS {
         let configured = BucketSettings { max_share: None, ..settings(kind, 10) };

@@ -147,7 +147,7 @@ async fn a_dead_replicas_jobs_come_back_and_it_settles_nothing_more() {
 }
 
 #[tokio::test]
-async fn who_is_handed_jobs_shows_that_it_lives() {
+async fn a_take_that_hands_out_jobs_counts_as_a_heartbeat() {
     let redis = TestRedis::start().await;
     let store = redis.store().await;
     for (kind, name) in [(Kind::Stream, "s"), (Kind::List, "l")] {

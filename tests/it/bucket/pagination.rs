@@ -250,7 +250,7 @@ async fn an_outcome_page_goes_on_where_thousands_ended_in_one_millisecond() {
 }
 
 #[tokio::test]
-async fn what_somebody_else_adds_after_the_purge_of_a_list_began_does_not_keep_it_going() {
+async fn jobs_added_during_the_purge_of_a_list_do_not_prolong_it() {
     const OLD: usize = 3000;
     let redis = TestRedis::start().await;
     let (store, bucket) = (redis.store().await, open(&redis, of_kind(Kind::List)).await);

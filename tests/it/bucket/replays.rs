@@ -152,7 +152,7 @@ async fn letters_that_others_delete_meanwhile_are_accounted_for_once_it_is_done(
 }
 
 #[tokio::test]
-async fn what_dies_again_is_not_replayed_again() {
+async fn a_job_that_dies_again_is_not_replayed_twice() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, settings(Kind::Stream, 2)).await;
     let died = die(&bucket, 6, "shop").await;

@@ -43,7 +43,7 @@ async fn a_job_whose_settlement_redis_has_lost_is_handed_out_again() {
 
 /// Redis has lost one job during its call, and kept another one.
 #[tokio::test]
-async fn what_redis_has_lost_takes_no_room_from_what_is_there() {
+async fn lost_jobs_take_no_room() {
     for kind in [Kind::Stream, Kind::List] {
         let mut redis = with_snapshots().await;
         let bucket = buckets::open(&redis, BucketSettings { kind, ..buckets::settings("b") }).await;

@@ -21,7 +21,7 @@ async fn submit_many(bucket: &Bucket, jobs: usize) {
 }
 
 #[tokio::test]
-async fn what_waits_and_what_is_in_flight_counts() {
+async fn waiting_jobs_and_jobs_in_flight_count() {
     for kind in [Kind::Stream, Kind::List] {
         let redis = TestRedis::start().await;
         let bucket = open(&redis, BucketSettings { kind, ..buckets::settings("b") }).await;
@@ -82,7 +82,7 @@ async fn no_more_than_may_be_in_flight_is_asked_for() {
 }
 
 #[tokio::test]
-async fn of_a_bucket_that_makes_no_calls_only_what_is_in_flight_counts() {
+async fn in_a_bucket_that_makes_no_calls_only_jobs_in_flight_count() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, buckets::settings("b")).await;
     let replica = join(&bucket, "a").await;

@@ -38,7 +38,7 @@ async fn a_look_shows_jobs_at_once_and_members_when_they_stay() {
 }
 
 #[tokio::test]
-async fn who_is_on_standby_is_a_replica_until_it_joins_or_ends() {
+async fn a_process_on_standby_is_shown_as_a_replica_until_it_joins_or_ends() {
     let redis = TestRedis::start().await;
     let bucket = buckets::open(&redis, settings("b", Kind::Stream)).await;
     let replicas = async || {
@@ -59,7 +59,7 @@ async fn who_is_on_standby_is_a_replica_until_it_joins_or_ends() {
 }
 
 #[tokio::test]
-async fn of_several_on_standby_only_the_first_joins() {
+async fn only_the_first_of_several_processes_on_standby_joins() {
     for kind in [Kind::Stream, Kind::List] {
         let redis = TestRedis::start().await;
         let bucket = buckets::open(&redis, settings("b", kind)).await;
@@ -72,7 +72,7 @@ async fn of_several_on_standby_only_the_first_joins() {
 }
 
 #[tokio::test]
-async fn of_processes_that_serve_the_same_buckets_one_sweeps() {
+async fn one_of_the_processes_that_serve_the_same_buckets_sweeps() {
     let redis = TestRedis::start().await;
     let mut served = Vec::new();
     for name in ["b", "c"] {
@@ -106,7 +106,7 @@ async fn a_turn_to_sweep_ends_though_the_clock_of_redis_is_set_back() {
 }
 
 #[tokio::test]
-async fn what_a_sweep_finds_is_announced() {
+async fn jobs_found_by_a_sweep_are_announced() {
     let redis = TestRedis::start().await;
     let bucket = buckets::open(&redis, settings("b", Kind::Stream)).await;
     let mut announcements = bucket.stand_by(Consumer::new("a")).announcements();
@@ -124,7 +124,7 @@ async fn what_a_sweep_finds_is_announced() {
 }
 
 #[tokio::test]
-async fn one_that_does_not_look_any_more_is_forgotten() {
+async fn a_process_without_further_checks_is_removed_from_standby() {
     let redis = TestRedis::start().await;
     let bucket = buckets::open(&redis, settings("b", Kind::Stream)).await;
     let store = redis.store().await;
@@ -140,7 +140,7 @@ async fn one_that_does_not_look_any_more_is_forgotten() {
 }
 
 #[tokio::test]
-async fn one_that_looks_seldom_is_known_for_longer() {
+async fn a_process_with_rare_checks_is_kept_on_standby_for_longer() {
     let redis = TestRedis::start().await;
     let bucket = buckets::open(&redis, settings("b", Kind::Stream)).await;
     let store = redis.store().await;
@@ -164,7 +164,7 @@ async fn one_that_looks_seldom_is_known_for_longer() {
 }
 
 #[tokio::test]
-async fn what_a_pace_regains_on_standby_is_there_at_once() {
+async fn tokens_earned_on_standby_are_available_at_once() {
     let redis = TestRedis::start().await;
     let mut paced = settings("b", Kind::Stream);
     paced.leak.rate = Some("1/s".parse().unwrap());

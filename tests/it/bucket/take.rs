@@ -201,7 +201,7 @@ async fn a_job_that_is_larger_than_all_others_is_handed_out_too() {
 }
 
 #[tokio::test]
-async fn what_somebody_else_added_and_cannot_be_handed_out_in_time_does_not_stop_the_bucket() {
+async fn a_foreign_entry_that_cannot_be_read_in_time_does_not_stop_the_bucket() {
     for (kind, add) in
         KINDS.into_iter().zip([&["XADD", "dripfeed:{b}:jobs", "*", "body"][..], &["RPUSH", "dripfeed:{b}:jobs"]])
     {
@@ -357,7 +357,7 @@ async fn a_delayed_job_that_somebody_else_read_from_the_group_is_still_called_at
 }
 
 #[tokio::test]
-async fn what_redis_lost_of_limits_that_there_are_not_is_forgotten() {
+async fn a_note_about_lost_limits_of_callers_is_removed_if_none_are_set() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, Kind::Stream).await;
     join(&bucket, "a").await;
@@ -389,7 +389,7 @@ async fn expired(bucket: &Bucket, replica: &Replica, id: JobId) -> Outcome {
 }
 
 #[tokio::test]
-async fn what_expires_after_its_replica_died_is_not_recorded_as_never_started() {
+async fn a_job_that_expires_after_its_replica_died_is_not_recorded_as_never_started() {
     for kind in KINDS {
         let redis = TestRedis::start().await;
         let bucket = open(&redis, kind).await;
@@ -405,7 +405,7 @@ async fn what_expires_after_its_replica_died_is_not_recorded_as_never_started() 
 }
 
 #[tokio::test]
-async fn what_expires_while_it_is_throttled_is_not_recorded_as_never_started() {
+async fn a_job_that_expires_while_throttled_is_not_recorded_as_never_started() {
     for kind in KINDS {
         let redis = TestRedis::start().await;
         let bucket = open(&redis, kind).await;
@@ -424,7 +424,7 @@ async fn what_expires_while_it_is_throttled_is_not_recorded_as_never_started() {
 }
 
 #[tokio::test]
-async fn what_was_never_called_expires_as_never_started() {
+async fn a_job_that_was_never_called_expires_as_never_started() {
     for kind in KINDS {
         let redis = TestRedis::start().await;
         let bucket = open(&redis, kind).await;
@@ -443,7 +443,7 @@ const TRACEPARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-
 
 /// Also if other jobs wait before it, so that it is claimed later than it is due.
 #[tokio::test]
-async fn of_a_traced_job_a_take_answers_when_it_became_due() {
+async fn a_take_returns_when_a_traced_job_became_due() {
     for others in [0, 3] {
         let redis = TestRedis::start().await;
         let bucket = open(&redis, Kind::Stream).await;

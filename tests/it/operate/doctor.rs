@@ -23,7 +23,7 @@ async fn kinds(bucket: &Bucket, repair: bool) -> Vec<FindingKind> {
 }
 
 #[tokio::test]
-async fn what_was_broken_by_hand_is_found_and_repaired() {
+async fn corrupted_data_is_found_and_repaired() {
     let redis = TestRedis::start().await;
     let store = redis.store().await;
     let bucket = Bucket::new(store.clone(), buckets::settings("b"));
@@ -97,7 +97,7 @@ fn keyed(key: &str) -> Submission {
 }
 
 #[tokio::test]
-async fn what_is_kept_beside_the_jobs_and_of_ended_work_is_examined_and_repaired() {
+async fn records_of_jobs_and_of_ended_jobs_are_checked_and_repaired() {
     let redis = TestRedis::start().await;
     let store = redis.store().await;
     let bucket = open(&redis, buckets::settings("b")).await;

@@ -9,7 +9,7 @@ const BUCKET: &str = "[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n";
 const LETTERS: u64 = 30;
 
 #[tokio::test]
-async fn another_intake_goes_on_with_a_replay_whose_intake_is_killed() {
+async fn another_intake_resumes_the_replay_of_a_killed_intake() {
     let service = Service::new(BUCKET).await;
     let (mut doomed, heir) = tokio::join!(service.intake(), service.intake());
     let bucket = Bucket::new(service.store().clone(), buckets::settings("b"));

@@ -46,7 +46,7 @@ async fn a_buckets_whole_life_is_on_the_node_that_has_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_waits_for_a_job_hears_of_it_also_after_the_slot_has_moved() {
+async fn a_waiting_caller_is_notified_after_the_slot_has_moved() {
     let cluster = TestCluster::start(3, 0, "").await;
     let bucket = Bucket::new(cluster.store(Durability::Everysec).await, buckets::settings("b"));
     let replica = join(&bucket, "a").await;
@@ -112,7 +112,7 @@ async fn limits_hold_on_every_node_and_in_every_consistency() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_work_in_a_cluster_is_refused_with_a_reason() {
+async fn settings_that_cannot_work_in_a_cluster_are_refused_with_a_reason() {
     let cluster = TestCluster::start(3, 0, "").await;
     let file = cluster.folder().join("dripfeed.toml");
     let checked = async |redis: &str, bucket: &str| {

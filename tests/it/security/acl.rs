@@ -121,7 +121,7 @@ async fn every_journey_goes_under_the_acl_and_every_grant_is_used() {
 }
 
 #[tokio::test]
-async fn whatever_is_missing_from_the_acl_is_told() {
+async fn each_missing_acl_permission_is_reported() {
     let guarded = Guarded::start().await;
     let replicated = BucketSettings { durability: Durability::Replicated, ..settings("b", Kind::List) };
     let buckets = [guarded.bucket(settings("b", Kind::Stream)).await, guarded.bucket(replicated).await];

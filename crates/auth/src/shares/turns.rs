@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_begun_keeps_its_turn_when_nobody_waits_any_more() {
+    async fn work_keeps_its_turn_when_its_caller_has_left() {
         let turns = CallerTurns::new(1);
         let acme = LimitedCaller::new(Some("acme"), None);
         let (end, ended) = tokio::sync::oneshot::channel::<()>();

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_set_is_told_before_anybody_is_asked() {
+    fn an_invalid_change_is_refused_before_any_request() {
         for change in ["capacity", "capacity=many", "kind=list", "leak.speed=1", "leak.tiers=[", "leak.adaptive=1", "="]
         {
             assert!(read(&[change]).is_err(), "{change}");

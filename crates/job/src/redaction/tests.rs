@@ -8,7 +8,7 @@ fn redaction() -> Redaction {
 }
 
 #[test]
-fn what_is_named_is_masked_and_nothing_else() {
+fn only_the_named_members_are_masked() {
     let of = |text: &str| redaction().redact_text(text);
     assert_eq!(of(r#"{"items":["a","b"]}"#), RedactedText::Masked(r#"{"items":["redacted","b"]}"#.to_owned()));
     for whole in [r#"{"number":4111}"#, "card/number=4111", "", "4111", "\"a\""] {
@@ -23,7 +23,7 @@ fn what_is_named_is_masked_and_nothing_else() {
 }
 
 #[test]
-fn what_may_contain_json_and_is_none_is_hidden() {
+fn a_text_that_may_contain_json_but_is_invalid_is_hidden() {
     let json = r#"{"card":{"number":4111}}"#;
     let in_string = serde_json::to_string(json).unwrap();
     for hidden in [
@@ -46,7 +46,7 @@ fn what_may_contain_json_and_is_none_is_hidden() {
 }
 
 #[test]
-fn what_is_neither_json_nor_a_form_is_hidden_where_it_has_such_a_name() {
+fn other_text_that_contains_a_masked_name_is_hidden() {
     for hidden in [
         "<card><number>4111</number></card>",
         "<c:Number>4111</c:Number>",
@@ -65,7 +65,7 @@ fn what_is_neither_json_nor_a_form_is_hidden_where_it_has_such_a_name() {
 }
 
 #[test]
-fn of_a_form_body_fields_are_masked_by_their_names() {
+fn fields_of_a_form_body_are_masked_by_their_names() {
     let fields = ["/card", "/a~1b", "/items/0", "X-Api-Key"].map(str::to_owned);
     let of = |text: &str| Redaction::new(&fields).unwrap().redact_text(text);
     for (text, masked) in [
@@ -88,7 +88,7 @@ fn of_a_form_body_fields_are_masked_by_their_names() {
 }
 
 #[test]
-fn all_else_stays_as_it_was_sent() {
+fn unmasked_members_stay_unchanged() {
     let fields = ["/card/number", "/card", "/items/1", "/a~1b/c~0d", "/n/0", "/items/01"].map(str::to_owned);
     let of = |text: &str| Redaction::new(&fields).unwrap().redact_text(text);
     for (text, masked) in [

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rate_says_why() {
+    fn an_invalid_rate_is_refused_with_the_reason() {
         for text in ["", "10", "/s", "10/", "ten/s", "-1/s", "1.5/s", "10/5"] {
             assert!(matches!(rate(text), Err(BadRate::Unreadable(_))), "{text:?}");
         }

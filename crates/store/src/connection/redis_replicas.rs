@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_left_is_missed_for_a_while() {
+    async fn a_replica_that_disconnected_counts_as_missing_for_a_while() {
         let replicas = RedisReplicas::default();
         assert_eq!(replicas.needed(), 1);
         assert_eq!(replicas.see(&role(&["1", "2"])), Some(2));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn another_one_is_no_substitute_for_one_that_left() {
+    async fn another_replica_does_not_replace_a_disconnected_one() {
         let replicas = RedisReplicas::default();
         assert_eq!(replicas.see(&role(&["1"])), Some(1));
         assert_eq!(replicas.see(&role(&["2"])), None);

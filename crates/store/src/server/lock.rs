@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_ends_though_a_child_that_is_being_started_has_its_file() {
+    fn a_lock_ends_although_a_starting_child_has_its_file_open() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
         let lock = FileLock::acquire(&path).unwrap();

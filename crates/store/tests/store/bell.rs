@@ -93,7 +93,7 @@ async fn subscriptions(store: &Store) -> u64 {
 }
 
 #[tokio::test]
-async fn what_rang_before_a_bell_was_hushed_is_done_with_and_a_copy_rings_for_the_rest() {
+async fn a_reset_bell_ignores_earlier_messages_and_its_clone_rings_for_later_ones() {
     let bench = Bench::new().await;
     let mut one = bell(&bench.store, "one").await;
     let mut last = bell(&bench.store, "last").await;

@@ -132,7 +132,7 @@ async fn a_plain_push_is_a_job_and_what_is_no_job_is_buried_whole() {
 }
 
 #[tokio::test]
-async fn what_a_list_cannot_do_is_refused() {
+async fn options_that_a_list_does_not_support_are_refused() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, settings()).await;
     let delayed = Submission { start: StartTime::After(Duration::from_secs(1)), ..buckets::job("x") };

@@ -41,7 +41,7 @@ async fn a_dead_letter_is_replayed_as_a_new_job_if_there_is_room() {
 }
 
 #[tokio::test]
-async fn what_waits_can_be_cancelled_and_purged() {
+async fn waiting_jobs_can_be_cancelled_and_purged() {
     let redis = TestRedis::start().await;
     let (store, bucket) = (redis.store().await, open(&redis, settings()).await);
     let replica = join(&bucket, "a").await;

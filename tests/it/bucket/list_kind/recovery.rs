@@ -57,7 +57,7 @@ async fn a_leaving_replica_requeues_its_jobs_in_order() {
 }
 
 #[tokio::test]
-async fn what_was_taken_without_an_answer_is_requeued() {
+async fn jobs_of_a_take_without_an_answer_are_requeued() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, settings()).await;
     let replica = join(&bucket, "a").await;
@@ -84,7 +84,7 @@ async fn what_was_taken_without_an_answer_is_requeued() {
 }
 
 #[tokio::test]
-async fn what_kills_its_processor_is_buried_after_a_bounded_number_of_deliveries() {
+async fn a_job_that_kills_its_processor_is_dead_lettered_after_a_bounded_number_of_deliveries() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, BucketSettings { deliveries: 2, ..settings() }).await;
     let poison = submit_all(&bucket, &["poison"]).await[0];

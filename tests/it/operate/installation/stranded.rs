@@ -130,7 +130,7 @@ async fn ten_thousand_places_are_noted_and_read_in_parts() {
 }
 
 #[tokio::test]
-async fn of_processes_with_the_same_places_one_notes_them() {
+async fn one_of_the_processes_with_the_same_places_registers_them() {
     let service = Service::new(&buckets(&[("kept", "")])).await;
     let place = |name: &str| BucketPlace { bucket: name.parse().expect("a name"), kind: Kind::Stream, key: None };
     let (store, places) = (service.store(), [place("a"), place("b")]);

@@ -30,7 +30,7 @@ fn a_sound_server_gives_no_finding() {
 }
 
 #[test]
-fn what_endangers_jobs_is_an_error_that_says_what_to_do() {
+fn a_server_that_may_lose_jobs_is_an_error_with_a_remedy() {
     type Spoil = fn(&mut ServerInfo);
     let cases: [(Spoil, &str); 5] = [
         (|facts| facts.version.minor = 0, "6.2"),
@@ -92,7 +92,7 @@ fn fsync_and_replicated_are_refused_where_redis_does_not_give_them() {
 }
 
 #[test]
-fn what_redis_refuses_for_now_is_a_warning_with_its_reason() {
+fn temporarily_refused_writes_are_a_warning_with_the_reason() {
     for (code, reason) in [("NOREPLICAS", "min-replicas-to-write"), ("MISCONF", "snapshot"), ("CLUSTERDOWN", "down")] {
         let found =
             server_findings(&ServerInfo { refuses_writes: Some(code.to_owned()), ..sound() }, Durability::Everysec);
