@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use axum::body::Body;
-use dripfeed_bucket::{Bucket, BucketLimits, BucketSettings, ClaimedJob, Replica, Settled, Settlement};
-use dripfeed_intake::Front;
+use dripfeed_bucket::{Bucket, BucketLimits, BucketSettings, ClaimedJob, Replica, SettleResult, Settlement};
+use dripfeed_intake::EntryPoint;
 use dripfeed_job::Submission;
 use dripfeed_store::Store;
 use dripfeed_tests::buckets::{self, admitted};
@@ -44,7 +44,7 @@ impl Bench {
         Self { jobs, bucket, replica, store, _redis: redis, runtime }
     }
 
-    pub fn front(&self, tracer: Option<Tracer>) -> Front {
+    pub fn front(&self, tracer: Option<Tracer>) -> EntryPoint {
         self.runtime.block_on(front::open(&self.store, &self.bucket, tracer))
     }
 
@@ -55,7 +55,7 @@ impl Bench {
             { "kind": "sliding", "limit": 10_000_000, "period": "1m" },
             { "kind": "fixed", "limit": 1_000_000_000, "period": "1d" },
         ] });
-        self.bucket.limit_by(&BucketLimits::read("limits", vec![policy]).unwrap_or_else(|error| panic!("{error}")));
+        self.bucket.set_limits(&BucketLimits::read("limits", vec![policy]).unwrap_or_else(|error| panic!("{error}")));
     }
 
     /// Up to its capacity of one job.
@@ -68,7 +68,7 @@ impl Bench {
     }
 
     /// Each of a POST, all at once.
-    pub async fn post(&self, front: &Front, requests: Vec<Request<Body>>) -> Vec<StatusCode> {
+    pub async fn post(&self, front: &EntryPoint, requests: Vec<Request<Body>>) -> Vec<StatusCode> {
         let answers = requests.into_iter().map(|request| front.clone().oneshot(request));
         let answers = try_join_all(answers).await.unwrap_or_else(|never| match never {});
         answers.iter().map(Response::status).collect()
@@ -83,7 +83,7 @@ impl Bench {
     pub async fn settle(&self, taken: Vec<ClaimedJob>, settlement: &Settlement) {
         let settled = taken.into_iter().map(|taken| self.replica.settle(taken.claim, settlement.clone()));
         let settled = try_join_all(settled).await.expect("Redis answers");
-        assert!(settled.iter().all(|settled| *settled == Settled::Recorded));
+        assert!(settled.iter().all(|settled| *settled == SettleResult::Recorded));
     }
 
     /// Commands of Redis by their names, and `allocations`.

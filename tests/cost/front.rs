@@ -7,7 +7,7 @@ use dripfeed_auth::{ApiKeys, Hosts};
 use dripfeed_bucket::{Bucket, Buckets};
 use dripfeed_http::Health;
 use dripfeed_intake::metrics::{BucketGauges, IntakeMetrics, LimitMetrics, MetricsExporter};
-use dripfeed_intake::{Front, Intake, IntakeSettings, RedisServers};
+use dripfeed_intake::{EntryPoint, Intake, IntakeSettings, RedisServers};
 use dripfeed_limit::Services;
 use dripfeed_store::{Durability, Store};
 use dripfeed_trace::Tracer;
@@ -16,7 +16,7 @@ use prometheus_client::registry::Registry;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Of an intake with this bucket.
-pub async fn open(store: &Store, bucket: &Bucket, tracer: Option<Tracer>) -> Front {
+pub async fn open(store: &Store, bucket: &Bucket, tracer: Option<Tracer>) -> EntryPoint {
     let buckets = Arc::new(Buckets::new([bucket.clone()]));
     let services = Services::open(store.clone()).await;
     let mut registry = Registry::with_prefix("dripfeed");
@@ -26,7 +26,7 @@ pub async fn open(store: &Store, bucket: &Bucket, tracer: Option<Tracer>) -> Fro
     let exporter = MetricsExporter::new(Health::new(store.clone()), gauges, Arc::new(registry));
     let redis = RedisServers::new(store.clone(), Durability::Everysec);
     let keys = Arc::new(ApiKeys::new(Vec::new()));
-    Intake::new(settings(), keys, buckets, services, metrics, exporter, redis).traced(tracer).front()
+    Intake::new(settings(), keys, buckets, services, metrics, exporter, redis).traced(tracer).entry_point()
 }
 
 fn settings() -> IntakeSettings {

@@ -188,7 +188,7 @@ async fn a_collector_shows_the_trace_over_a_retry_and_a_replicas_death() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_not_sampled_is_not_exported_and_no_field_of_its_entry() {
+async fn an_unsampled_trace_is_not_exported_and_adds_no_field_to_the_entry() {
     let receiver = Receiver::start().await;
     let upstream = Upstream::willing().await;
     let service = Service::new(&settings(&upstream, receiver.url(), 0.0)).await;

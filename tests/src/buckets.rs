@@ -84,7 +84,7 @@ pub async fn defined(redis: &TestRedis, settings: BucketSettings) -> Bucket {
     };
     let store = redis.store().await;
     let bounds = DefinitionBounds { most: 10, bytes: 1 << 40 };
-    let PutDefinition::Done { incarnation, .. } = new.put(&store, bounds).await.expect("Redis answers") else {
+    let PutDefinitionResult::Done { incarnation, .. } = new.put(&store, bounds).await.expect("Redis answers") else {
         panic!("the definition isn't stored")
     };
     Bucket::defined(store, settings, incarnation)
@@ -94,18 +94,18 @@ pub async fn defined(redis: &TestRedis, settings: BucketSettings) -> Bucket {
 pub async fn suspend_long_ago(redis: &TestRedis, bucket: &Bucket) {
     let incarnation = bucket.incarnation().expect("it was created over the API");
     let suspended = bucket.suspend(incarnation, true).await.expect("Redis answers");
-    assert!(matches!(suspended, Suspended::Done(_)), "{suspended:?}");
+    assert!(matches!(suspended, SuspendResult::Done(_)), "{suspended:?}");
     redis.ask::<u64>(&format!("HSET dripfeed:{{{}}}:control suspended 1", bucket.name())).await;
 }
 
 /// Runs the background replays of a bucket that stays.
-pub async fn go_on_with_replays(bucket: &Bucket) {
+pub async fn resume_replays(bucket: &Bucket) {
     let served = Arc::new(Buckets::new([bucket.clone()]));
-    bucket.go_on_with_replays(&served, || {}).await.expect("Redis answers");
+    bucket.resume_replays(&served, || {}).await.expect("Redis answers");
 }
 
 pub async fn join(bucket: &Bucket, name: &str) -> Replica {
-    bucket.join(Consumer::new(name), LEASE, Life::First).await.expect("Redis answers")
+    bucket.join(Consumer::new(name), LEASE, JoinKind::First).await.expect("Redis answers")
 }
 
 pub async fn submit(bucket: &Bucket, submission: Submission) -> Admitted {
@@ -142,7 +142,7 @@ pub async fn takes_nothing(replica: &Replica) -> bool {
     matches!(replica.take(100).await.expect("Redis answers"), Take::Idle(_))
 }
 
-pub async fn settle(replica: &Replica, taken: ClaimedJob, settlement: Settlement) -> Settled {
+pub async fn settle(replica: &Replica, taken: ClaimedJob, settlement: Settlement) -> SettleResult {
     replica.settle(taken.claim, settlement).await.expect("Redis answers")
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use dripfeed_bucket::*;
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::schedule::{Policy, Timetable};
-use dripfeed_job::{Start, Submission};
+use dripfeed_job::{StartTime, Submission};
 use dripfeed_store::{Durability, ServerInfo, Store};
 
 use crate::buckets::{self, DELIVERED, buried, changed, join, settle, submit, take, take_one, takes_nothing};
@@ -32,7 +32,7 @@ async fn schedule(bucket: &Bucket, store: &Store) {
         paused: false,
         next: NextTick::At(tick),
     };
-    assert!(matches!(bucket.define_schedule(&new(None, 1000)).await.unwrap(), Defined::Done(_)));
+    assert!(matches!(bucket.define_schedule(&new(None, 1000)).await.unwrap(), DefineScheduleResult::Done(_)));
     assert!(before.newer(store).await.unwrap().unwrap().of.contains_key(bucket.name().as_str()));
     let found = bucket.due_schedules(0).await.unwrap();
     let step = Policy::default().steps(&timetable, 1000, found.now_ms)[0];
@@ -42,12 +42,12 @@ async fn schedule(bucket: &Bucket, store: &Store) {
     };
     assert!(bucket.cancel(submitted).await.is_ok());
     let (_, known) = bucket.schedule(&id).await.unwrap();
-    assert!(matches!(bucket.define_schedule(&new(known.as_ref(), 1000)).await.unwrap(), Defined::Done(_)));
+    assert!(matches!(bucket.define_schedule(&new(known.as_ref(), 1000)).await.unwrap(), DefineScheduleResult::Done(_)));
     let found = bucket.due_schedules(0).await.unwrap();
     assert_eq!(bucket.pass_ticks(&[(&found.due[0], step)]).await.unwrap(), [true]);
     let listed = bucket.schedules(None, 10).await.unwrap().items;
     assert!(bucket.switch_schedule(&listed[0], true, None).await.unwrap().is_some());
-    assert_eq!(bucket.end_schedule(&id, None).await.unwrap(), Ended::Done);
+    assert_eq!(bucket.end_schedule(&id, None).await.unwrap(), EndScheduleResult::Done);
     assert_eq!(bucket.end_all_schedules().await.unwrap(), 0);
 }
 
@@ -76,7 +76,7 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
     let dead = submit(bucket, buckets::job("dead")).await;
     settle(&replica, take_one(&replica).await, buried("no luck")).await;
     assert_eq!(bucket.dead_letters(&DeadFilter::default(), None, 10).await.unwrap().items.len(), 1);
-    assert!(matches!(bucket.replay(dead.id).await.unwrap(), Replayed::As(_)));
+    assert!(matches!(bucket.replay(dead.id).await.unwrap(), ReplayResult::As(_)));
     let again = take_one(&replica).await;
     let id = again.claim.id();
     settle(&replica, again, buried("no luck")).await;
@@ -85,7 +85,7 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
     submit(bucket, buckets::job("replayed")).await;
     settle(&replica, take_one(&replica).await, buried("no luck")).await;
     let replay = bucket.start_replay(DeadFilter::default(), None, None).await.unwrap().expect("none is running");
-    buckets::go_on_with_replays(bucket).await;
+    buckets::resume_replays(bucket).await;
     let replayed = loop {
         match replica.take(1).await.unwrap() {
             Take::Jobs(mut jobs, _) => break jobs.pop().expect("a job"),
@@ -94,7 +94,7 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
         }
     };
     // The replay may already have ended.
-    assert_ne!(bucket.cancel_replay(replay).await.unwrap(), CancelledReplay::Unknown);
+    assert_ne!(bucket.cancel_replay(replay).await.unwrap(), CancelReplayResult::Unknown);
     settle(&replica, replayed, buried("no luck")).await;
     assert_eq!(bucket.delete_dead_many(&DeadFilter::default()).await.unwrap(), 1);
 
@@ -108,7 +108,7 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
     assert!(takes_nothing(&replica).await);
 
     let cancelled = submit(bucket, buckets::job("cancelled")).await;
-    assert_eq!(bucket.cancel(cancelled.id).await.unwrap(), Cancel::Cancelled);
+    assert_eq!(bucket.cancel(cancelled.id).await.unwrap(), CancelResult::Cancelled);
     submit(bucket, buckets::job("matches")).await;
     assert_eq!(bucket.cancel_many(&JobFilter::default()).await.unwrap(), 1);
     submit(bucket, buckets::job("purged")).await;
@@ -156,7 +156,7 @@ pub async fn go_the_ways_of_a_stream(bucket: &Bucket, admin: &Store) {
     submit(bucket, buckets::job("again")).await;
     settle(&replica, take_one(&replica).await, Settlement::Retry { after: Duration::ZERO }).await;
     settle(&replica, take_one(&replica).await, Settlement::Throttled { wait: Some(Duration::from_millis(1)) }).await;
-    submit(bucket, Submission { start: Start::After(Duration::from_hours(1)), ..buckets::job("later") }).await;
+    submit(bucket, Submission { start: StartTime::After(Duration::from_hours(1)), ..buckets::job("later") }).await;
     // Until throttling has ended, because it isn't interrupted by a new entry.
     tokio::time::sleep(Duration::from_millis(2)).await;
     let idle = loop {

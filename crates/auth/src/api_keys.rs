@@ -118,52 +118,52 @@ impl ApiKeys {
         }
     }
 
-    /// The registry of keys created over the API, or `None` if no configured key may create keys.
+    /// Returns the registry of keys created over the API, or `None` if no configured key may create keys.
     #[must_use]
     pub fn registry(&self) -> Option<&KeyRegistry> {
         self.registry.as_ref().filter(|_| self.table.load().grants_keys())
     }
 
-    /// Whether the configuration has a key with this id, which the API can't change.
+    /// Returns whether the configuration has a key with this id, which the API can't change.
     #[must_use]
     pub fn is_configured(&self, id: &str) -> bool {
         self.table.load().is_configured(id)
     }
 
-    /// Whether the configuration has a key with this hash.
+    /// Returns whether the configuration has a key with this hash.
     #[must_use]
     pub fn is_configured_hash(&self, hash: &[u8; 32]) -> bool {
         self.table.load().configured_by_hash(hash).is_some()
     }
 
-    /// All keys created over the API that this process knows, by id, including expired ones.
+    /// Returns all keys created over the API that this process knows, by id, including expired ones.
     #[must_use]
     pub fn run_time_keys(&self) -> Arc<AllRunTimeKeys> {
         Arc::clone(self.table.load().run_time())
     }
 
-    /// The Redis clock, by which keys expire.
+    /// Returns the Redis clock, by which keys expire.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
         self.registry.as_ref().map_or(0, KeyRegistry::now_ms)
     }
 
-    /// Whether no keys are configured, so that everyone may do everything.
+    /// Returns whether no keys are configured, so that everyone may do everything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.table.load().is_open()
     }
 
-    /// Whether the owner of a schedule may still submit to the bucket. `id`: that of the owner's key, or `None` for an
-    /// owner without a key.
+    /// Returns whether the owner of a schedule may still submit to the bucket. `id`: that of the owner's key, or `None`
+    /// for an owner without a key.
     #[must_use]
     pub fn may_submit(&self, id: Option<&str>, bucket: &str) -> bool {
         let table = self.table.load();
-        let may = |key: &ApiKey| key.scopes.contains(&Scope::Submit) && key.buckets.has(bucket);
+        let may = |key: &ApiKey| key.scopes.contains(&Scope::Submit) && key.buckets.matches(bucket);
         table.is_open() || id.is_some_and(|id| table.of_id(id, self.now_ms()).any(may))
     }
 
-    /// The highest priority that the caller with this id may use, with any of its keys.
+    /// Returns the highest priority that the caller with this id may use, with any of its keys.
     #[must_use]
     pub fn highest_priority(&self, id: Option<&str>) -> Priority {
         let table = self.table.load();

@@ -13,8 +13,8 @@ use http::{HeaderMap, HeaderValue, Uri, header};
 
 use crate::api_keys::ApiKeys;
 
-/// Whether a request comes from a page of this origin, or not from a page. Browsers send `Origin` with requests that
-/// may change something, but not with GET or HEAD for images and links. Such a request may be a job (`/proxy`), so
+/// Returns whether a request comes from a page of this origin, or not from a page. Browsers send `Origin` with requests
+/// that may change something, but not with GET or HEAD for images and links. Such a request may be a job (`/proxy`), so
 /// `Sec-Fetch-Site` is checked, too.
 #[must_use]
 pub fn is_same_origin(headers: &HeaderMap) -> bool {
@@ -49,9 +49,9 @@ impl Hosts {
         names.iter().map(name).collect::<Option<_>>().map(|names| Self(Arc::new(names)))
     }
 
-    /// Whether a request names this service by an address, `localhost` or a configured name. If keys are configured,
-    /// every name is allowed, because a page of another origin has no key. The authority in the request line, or of
-    /// HTTP/2, is checked like `Host`.
+    /// Returns whether a request names this service by an address, `localhost` or a configured name. If keys are
+    /// configured, every name is allowed, because a page of another origin has no key. The authority in the request
+    /// line, or of HTTP/2, is checked like `Host`.
     #[must_use]
     pub fn allow(&self, keys: &ApiKeys, uri: &Uri, headers: &HeaderMap) -> bool {
         let has = |host: &Authority| self.has(host.host());
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_host_is_named_is_no_configured_name() {
+    fn an_invalid_host_name_is_not_accepted_as_configured_name() {
         for name in ["*.example", "a*", "a:1", "a b", "", ".", "a/b", "me@a", "ä.example"] {
             assert!(Hosts::new(&[name]).is_none(), "{name}");
         }
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pages_of_the_same_origin_pass() {
+    fn requests_from_pages_of_other_origins_are_refused() {
         let check = |pairs: &[(&str, &str)]| {
             let header = |(name, value): &(&str, &str)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
             is_same_origin(&pairs.iter().map(header).collect())

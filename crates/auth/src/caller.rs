@@ -28,14 +28,15 @@ pub struct Caller {
     pub authorization_is_ours: bool,
 }
 
-/// The caller to which limits apply: its key id, or, if no keys are configured, its network (see [`subscriber`]).
+/// The caller to whom concurrency limits and memory shares apply: its key id, or, if no keys are configured, its
+/// network (see [`subscriber`]).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Waiter {
+pub enum LimitedCaller {
     Key(String),
     Network(Option<IpAddr>),
 }
 
-impl Waiter {
+impl LimitedCaller {
     #[must_use]
     pub fn new(caller: Option<&str>, address: Option<IpAddr>) -> Self {
         match caller {
@@ -63,7 +64,7 @@ impl ApiKeys {
         Some(Caller { key: Some(key), not_after_ms, authorization_is_ours })
     }
 
-    /// Whether the key is unchanged since the caller authenticated, for requests that take long.
+    /// Returns whether the key is unchanged since the caller authenticated, for requests that take long.
     #[must_use]
     pub fn is_current(&self, caller: &Caller) -> bool {
         let Some(key) = &caller.key else { return self.is_empty() };
@@ -92,7 +93,7 @@ impl ApiKeys {
 }
 
 impl Caller {
-    /// The id of the key, or `None` if no keys are configured.
+    /// Returns the id of the key, or `None` if no keys are configured.
     #[must_use]
     pub fn id(&self) -> Option<&str> {
         self.key.as_ref().map(|key| key.id.as_str())
@@ -105,7 +106,7 @@ impl Caller {
 
     #[must_use]
     pub fn may_use(&self, bucket: &str) -> bool {
-        self.key.as_ref().is_none_or(|key| key.buckets.has(bucket))
+        self.key.as_ref().is_none_or(|key| key.buckets.matches(bucket))
     }
 
     #[must_use]
@@ -113,13 +114,13 @@ impl Caller {
         self.key.as_ref().is_none_or(|key| key.buckets == BucketSet::All)
     }
 
-    /// The highest priority that its jobs may have.
+    /// Returns the highest priority that its jobs may have.
     #[must_use]
     pub fn highest_priority(&self) -> Priority {
         self.key.as_ref().map_or(Priority::High, |key| key.priority)
     }
 
-    /// Whether the caller has all permissions.
+    /// Returns whether the caller has all permissions.
     #[must_use]
     pub fn may_do_everything(&self) -> bool {
         self.key.as_ref().is_none_or(|key| {
@@ -133,7 +134,7 @@ impl Caller {
 
     /// Returns a permission of `key` that the caller's key doesn't have, or `None` if it has all.
     #[must_use]
-    pub fn exceeded_by(&self, key: &ApiKey, not_after_ms: Option<u64>) -> Option<String> {
+    pub fn missing_permission(&self, key: &ApiKey, not_after_ms: Option<u64>) -> Option<String> {
         let own = self.key.as_deref()?;
         let lasts_longer = self.not_after_ms.is_some_and(|own_ms| not_after_ms.is_none_or(|end_ms| end_ms > own_ms));
         if let Some(scope) = key.scopes.iter().find(|scope| !own.scopes.contains(scope)) {
@@ -151,15 +152,15 @@ impl Caller {
         lasts_longer.then(|| "an expiry later than its own".to_owned())
     }
 
-    /// Whether the key may do no more than the caller's, so that the caller may see and change it.
+    /// Returns whether the key may do no more than the caller's, so that the caller may see and change it.
     #[must_use]
     pub fn covers(&self, key: &RunTimeKey) -> bool {
-        self.exceeded_by(&key.key, key.not_after_ms).is_none()
+        self.missing_permission(&key.key, key.not_after_ms).is_none()
     }
 
     #[must_use]
     pub fn may_use_service(&self, service: &str) -> bool {
-        self.key.as_ref().is_none_or(|key| key.services.has(service))
+        self.key.as_ref().is_none_or(|key| key.services.matches(service))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-/// The hash of a key.
+/// Returns the hash of a key.
 #[must_use]
 pub fn hash_of_key(key: &[u8]) -> [u8; 32] {
     Sha256::digest(key).into()
@@ -10,7 +10,7 @@ pub fn hash_of_key(key: &[u8]) -> [u8; 32] {
 
 /// Formats a hash as 64 hexadecimal digits.
 #[must_use]
-pub fn show_hash(hash: &[u8; 32]) -> String {
+pub fn format_hash(hash: &[u8; 32]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -18,7 +18,7 @@ pub fn show_hash(hash: &[u8; 32]) -> String {
 ///
 /// # Errors
 /// A text with the expected form.
-pub fn read_hash(digits: &str) -> Result<[u8; 32], String> {
+pub fn parse_hash(digits: &str) -> Result<[u8; 32], String> {
     let bad = || "is not a SHA-256: use 64 hex digits, from printf %s \"$KEY\" | sha256sum".to_owned();
     let mut hash = [0; 32];
     if digits.len() != 64 || !digits.bytes().all(|c| c.is_ascii_hexdigit()) {
@@ -41,11 +41,11 @@ mod tests {
     #[test]
     fn a_hash_reads_back_in_either_case_and_nothing_else_does() {
         let hash = [0xab; 32];
-        let digits = show_hash(&hash);
-        assert_eq!((read_hash(&digits), read_hash(&digits.to_uppercase())), (Ok(hash), Ok(hash)));
-        let of_nothing = show_hash(&hash_of_key(b""));
+        let digits = format_hash(&hash);
+        assert_eq!((parse_hash(&digits), parse_hash(&digits.to_uppercase())), (Ok(hash), Ok(hash)));
+        let of_nothing = format_hash(&hash_of_key(b""));
         for wrong in ["", &of_nothing, "secret", &digits[1..], &digits.replace('a', "g")] {
-            assert!(read_hash(wrong).is_err_and(|message| !message.contains("secret")), "{wrong}");
+            assert!(parse_hash(wrong).is_err_and(|message| !message.contains("secret")), "{wrong}");
         }
     }
 }

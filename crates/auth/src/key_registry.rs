@@ -15,7 +15,7 @@ pub(crate) mod scripts;
 
 use std::time::Duration;
 
-use dripfeed_store::{SharedQuestion, Store};
+use dripfeed_store::{CoalescedQuery, Store};
 use tokio::sync::Mutex;
 
 use self::changed_keys::{AllRunTimeKeys, KnownKeys, registry};
@@ -35,7 +35,7 @@ pub struct KeyRegistry {
     /// Locked during a read, so that changes are applied in order.
     known: Mutex<KnownKeys>,
     /// Shares reads that requests with unknown keys cause.
-    unknown_keys: SharedQuestion<KeyRegistryError>,
+    unknown_keys: CoalescedQuery<KeyRegistryError>,
 }
 
 impl KeyRegistry {
@@ -46,7 +46,7 @@ impl KeyRegistry {
             keys,
             clock: RedisClock::default(),
             known: Mutex::default(),
-            unknown_keys: SharedQuestion::default(),
+            unknown_keys: CoalescedQuery::default(),
         }
     }
 
@@ -57,9 +57,9 @@ impl KeyRegistry {
     /// Reads changes from Redis. If there are any, passes all keys to `apply`.
     pub(crate) async fn follow(&self, apply: impl Fn(&AllRunTimeKeys)) -> Result<(), KeyRegistryError> {
         let mut known = self.known.lock().await;
-        let news = known.follow(registry(&self.keys), &self.store).await?;
-        self.clock.set(news.now_ms);
-        if !news.gone.is_empty() || !news.put.is_empty() {
+        let changes = known.follow(registry(&self.keys), &self.store).await?;
+        self.clock.set(changes.now_ms);
+        if !changes.removed.is_empty() || !changes.changed.is_empty() {
             apply(known.all());
         }
         Ok(())
@@ -76,7 +76,7 @@ impl KeyRegistry {
 
     /// Like `follow`, but shared by concurrent callers.
     pub(crate) async fn ask(&self, apply: impl Fn(&AllRunTimeKeys)) -> Result<(), KeyRegistryError> {
-        self.unknown_keys.ask(self.follow(apply)).await
+        self.unknown_keys.run(self.follow(apply)).await
     }
 }
 

@@ -42,14 +42,14 @@ impl KeyTable {
         self
     }
 
-    /// Whether a configured key may create others. Without one, no key created over the API is valid. So the operator
-    /// can disable all of them, and write access to Redis doesn't give access to installations that don't use such
-    /// keys.
+    /// Returns whether a configured key may create others. Without one, no key created over the API is valid. So the
+    /// operator can disable all of them, and write access to Redis doesn't give access to installations that don't use
+    /// such keys.
     pub(crate) fn grants_keys(&self) -> bool {
         self.configured.values().any(|key| key.scopes.contains(&Scope::Keys))
     }
 
-    /// Whether no keys are configured, so that everyone may do everything.
+    /// Returns whether no keys are configured, so that everyone may do everything.
     pub(crate) fn is_open(&self) -> bool {
         self.configured.is_empty()
     }
@@ -75,12 +75,12 @@ impl KeyTable {
         configured.map(|key| &**key).chain(run_time.map(|run_time| &*run_time.key))
     }
 
-    /// All keys in Redis by id.
+    /// Returns all keys in Redis by id.
     pub(crate) const fn run_time(&self) -> &Arc<AllRunTimeKeys> {
         &self.run_time
     }
 
-    /// Whether a key has expired after `since_ms`.
+    /// Returns whether a key has expired after `since_ms`.
     pub(crate) fn has_expired_since(&self, since_ms: u64, now_ms: u64) -> bool {
         self.valid_run_time.values().any(|key| key.has_expired(now_ms) && !key.has_expired(since_ms))
     }

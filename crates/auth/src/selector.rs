@@ -25,7 +25,7 @@ pub type ServiceSet = Selector<ServiceName>;
 
 impl<N: Borrow<str> + Ord> Selector<N> {
     #[must_use]
-    pub fn has(&self, name: &str) -> bool {
+    pub fn matches(&self, name: &str) -> bool {
         match self {
             Self::All => true,
             Self::Named(names) => names.contains(name),
@@ -35,10 +35,10 @@ impl<N: Borrow<str> + Ord> Selector<N> {
         }
     }
 
-    /// Whether this selects all names that `other` selects, including names that aren't in use yet.
+    /// Returns whether this selects all names that `other` selects, including names that aren't in use yet.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
-        let has_all = |names: &BTreeSet<N>| names.iter().all(|name| self.has(name.borrow()));
+        let has_all = |names: &BTreeSet<N>| names.iter().all(|name| self.matches(name.borrow()));
         match other {
             Self::All => *self == Self::All,
             Self::Named(names) => has_all(names),
@@ -57,9 +57,9 @@ impl<N: Borrow<str> + Ord> Selector<N> {
         }
     }
 
-    /// The texts that [`Selector::parse`] reads.
+    /// Returns the texts that [`Selector::parse`] reads.
     #[must_use]
-    pub fn texts(&self) -> Vec<String> {
+    pub fn to_strings(&self) -> Vec<String> {
         let plain = |names: &BTreeSet<N>| names.iter().map(|name| name.borrow().to_owned()).collect::<Vec<_>>();
         match self {
             Self::All => vec!["*".to_owned()],
@@ -128,9 +128,9 @@ mod tests {
         for (name, is_in) in
             [("mail", true), ("team-a-1", true), ("team-a-", true), ("team-b-1", false), ("mai", false)]
         {
-            assert_eq!(set.has(name), is_in, "{name}");
+            assert_eq!(set.matches(name), is_in, "{name}");
         }
-        assert_eq!(set.texts(), ["mail", "team-a-*"]);
+        assert_eq!(set.to_strings(), ["mail", "team-a-*"]);
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_nothing_is_refused_with_its_place() {
+    fn an_invalid_selector_is_refused_with_its_index() {
         for (texts, place) in [(["mail", "a b"], 1), (["-*", "mail"], 0), (["mail", "a*b*"], 1), (["*", "b*d*"], 1)] {
             let read = BucketSet::parse(&texts.map(str::to_owned));
             assert_eq!(read.map_err(|(place, _)| place), Err(place), "{texts:?}");

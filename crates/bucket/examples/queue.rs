@@ -6,8 +6,8 @@ use std::error::Error;
 use std::time::Duration;
 
 use dripfeed_bucket::{
-    Admission, Bucket, BucketSettings, Consumer, Fair, Keep, Kind, Leak, Life, OnOutcome, PaceTiers, Settlement, Take,
-    WhenDeadFull,
+    Admission, Bucket, BucketSettings, Consumer, Fair, JoinKind, Keep, Kind, Leak, OnOutcome, PaceTiers, Settlement,
+    Take, WhenDeadFull,
 };
 use dripfeed_job::forward::ClientAddress;
 use dripfeed_job::{Retry, Submission};
@@ -72,7 +72,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
     }
 
-    let replica = bucket.join(Consumer::new("worker"), Duration::from_secs(10), Life::First).await?;
+    let replica = bucket.join(Consumer::new("worker"), Duration::from_secs(10), JoinKind::First).await?;
     let mut settled = None;
     while settled.is_none() {
         match replica.take(1).await? {

@@ -9,10 +9,10 @@ use std::error::Error;
 use std::time::Duration;
 
 use dripfeed_bucket::{
-    BATCH_BYTES, BATCH_JOBS, Bucket, BucketSettings, ClaimedJob, Consumer, DeadFilter, JobFilter, Kind, Life, Replica,
-    Settled, Settlement, Take, TimeWindow,
+    BATCH_BYTES, BATCH_JOBS, Bucket, BucketSettings, ClaimedJob, Consumer, DeadFilter, JobFilter, JoinKind, Kind,
+    Replica, SettleResult, Settlement, Take, TimeWindow,
 };
-use dripfeed_job::{Start, Submission};
+use dripfeed_job::{StartTime, Submission};
 use dripfeed_store::{AppendFsync, Durability, PrivateServer, RedisSettings, ServerOptions, Store};
 use dripfeed_tests::buckets;
 use futures::future::try_join_all;
@@ -84,11 +84,11 @@ type Measured = Vec<(&'static str, f64)>;
 impl Bench {
     async fn of(store: &Store, kind: Kind) -> Result<Self, Failed> {
         let bucket = Bucket::new(store.clone(), settings(kind));
-        let replica = bucket.join(Consumer::new("a"), Duration::from_mins(1), Life::First).await?;
+        let replica = bucket.join(Consumer::new("a"), Duration::from_mins(1), JoinKind::First).await?;
         Ok(Self { store: store.clone(), bucket, replica })
     }
 
-    async fn submit(&self, jobs: usize, bytes: usize, start: Start) -> Result<(), Failed> {
+    async fn submit(&self, jobs: usize, bytes: usize, start: StartTime) -> Result<(), Failed> {
         let job = || Submission { body: vec![b'x'; bytes].into(), start, ..Submission::default() };
         for admission in self.bucket.admit_many((0..jobs).map(|_| job()).collect()).await {
             admission?;
@@ -106,7 +106,7 @@ impl Bench {
 
     async fn settle(&self, jobs: Vec<ClaimedJob>, settlement: Settlement) -> Result<(), Failed> {
         let settled = jobs.into_iter().map(|taken| self.replica.settle(taken.claim, settlement.clone()));
-        let all_recorded = try_join_all(settled).await?.into_iter().all(|settled| settled == Settled::Recorded);
+        let all_recorded = try_join_all(settled).await?.into_iter().all(|settled| settled == SettleResult::Recorded);
         if all_recorded { Ok(()) } else { Err("the replica was declared dead".into()) }
     }
 
@@ -126,7 +126,7 @@ impl Bench {
         let mut measured = Vec::new();
         let mut add = |what, time| measured.push((what, time));
 
-        add("admit", timed(store, self.submit(jobs, bytes, Start::AtOnce)).await?.0);
+        add("admit", timed(store, self.submit(jobs, bytes, StartTime::AtOnce)).await?.0);
         add("list jobs", timed(store, async { Ok(bucket.jobs(&JobFilter::default(), None, 1000).await?) }).await?.0);
         let (time, taken) = timed(store, self.take()).await?;
         add("take", time);
@@ -138,7 +138,7 @@ impl Bench {
         add("settle: delivered", timed(store, self.settle(taken, deliver)).await?.0);
         add("purge", timed(store, async { Ok(bucket.purge().await?) }).await?.0);
 
-        self.submit(jobs, bytes, Start::AtOnce).await?;
+        self.submit(jobs, bytes, StartTime::AtOnce).await?;
         let taken = self.take().await?;
         add("settle: buried", timed(store, self.settle(taken, bury)).await?.0);
         let filter = DeadFilter::default();
@@ -159,8 +159,8 @@ impl Bench {
 
     /// A large job behind as many others as one script hands out.
     async fn last(&self) -> Result<Measured, Failed> {
-        self.submit(BATCH_JOBS - 1, BATCH_BYTES / BATCH_JOBS - SMALL, Start::AtOnce).await?;
-        self.submit(1, LARGE, Start::AtOnce).await?;
+        self.submit(BATCH_JOBS - 1, BATCH_BYTES / BATCH_JOBS - SMALL, StartTime::AtOnce).await?;
+        self.submit(1, LARGE, StartTime::AtOnce).await?;
         let (time, taken) = timed(&self.store, self.take()).await?;
         if taken.len() < BATCH_JOBS {
             return Err(format!("one take handed out {} of {BATCH_JOBS} jobs", taken.len()).into());
@@ -172,7 +172,7 @@ impl Bench {
 
     /// Nothing is due, beside large jobs.
     async fn idle(&self) -> Result<Measured, Failed> {
-        self.submit(2, LARGE, Start::After(Duration::from_hours(1))).await?;
+        self.submit(2, LARGE, StartTime::After(Duration::from_hours(1))).await?;
         self.take().await?;
         self.take().await?;
         let (time, _) = timed(&self.store, self.take()).await?;

@@ -20,11 +20,11 @@ pub const MAX_SHARE: &str = "max_share";
 
 /// Receives the decision on a submission, which is made also if the receiver is dropped. Closed without a decision if
 /// the process ends.
-pub type Judging = oneshot::Receiver<Result<Judgement, BucketError>>;
+pub type PendingAdmission = oneshot::Receiver<Result<AdmissionDecision, BucketError>>;
 
 /// An admission, and the decision of the bucket's limits.
 #[derive(Clone, Debug)]
-pub struct Judgement {
+pub struct AdmissionDecision {
     pub admission: Admission,
     /// `None` if no limit applies to this submission, or another check decided first.
     pub limits: Option<Decision>,
@@ -41,8 +41,8 @@ pub struct CallerShare {
     pub most: u64,
 }
 
-impl Judgement {
-    /// The violated limits: ids of policies, and [`MAX_SHARE`].
+impl AdmissionDecision {
+    /// Returns the violated limits: ids of policies, and [`MAX_SHARE`].
     #[must_use]
     pub fn violated(&self) -> Vec<&str> {
         let Admission::Refused(Refused { reason, .. }) = &self.admission else { return Vec::new() };
@@ -125,7 +125,7 @@ impl RefusalReason {
         }
     }
 
-    /// The code in problems and the label in metrics; two reasons may share one.
+    /// Returns the code in problems and the label in metrics; two reasons may share one.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use crate::admission::admission_request::{AdmissionRequest, Origin};
 use crate::admission::admit::Admissions;
-use crate::admission::{Admission, Judgement, Judging, MAX_SHARE};
+use crate::admission::{Admission, AdmissionDecision, MAX_SHARE, PendingAdmission};
 use crate::ended::await_outcome::OutcomeWaiters;
 use crate::ended::ended_job::EndedJob;
 use crate::error::BucketError;
@@ -42,7 +42,7 @@ impl Bucket {
         Self::of_incarnation(store, settings, None)
     }
 
-    /// A bucket created over the API, which can be used only while it is open ([`Bucket::open`]).
+    /// Creates the handle of a bucket created over the API, which can be used only while it is open ([`Bucket::open`]).
     #[must_use]
     pub fn defined(store: Store, settings: BucketSettings, incarnation: u64) -> Self {
         Self::of_incarnation(store, settings, Some(incarnation))
@@ -69,25 +69,25 @@ impl Bucket {
         self.redis_bucket.changes()
     }
 
-    /// The configured settings. The census reports changes at run time.
+    /// Returns the configured settings. The census reports changes at run time.
     #[must_use]
     pub fn settings(&self) -> Arc<BucketSettings> {
         self.redis_bucket.settings()
     }
 
-    /// The configured rate limits of submissions.
+    /// Returns the configured rate limits of submissions.
     #[must_use]
     pub fn limits(&self) -> BucketLimits {
         self.redis_bucket.configured_limits()
     }
 
-    /// `None` for a bucket of the configuration.
+    /// Returns its incarnation, or `None` for a bucket of the configuration.
     #[must_use]
     pub fn incarnation(&self) -> Option<u64> {
         self.redis_bucket.incarnation
     }
 
-    /// The effective durability class of accepted jobs.
+    /// Returns the effective durability class of accepted jobs.
     #[must_use]
     pub fn durability(&self) -> Durability {
         self.redis_bucket.store.durability()
@@ -100,14 +100,14 @@ impl Bucket {
 
     /// Replaces the rate limits of submissions, unless they were changed at run time; limits that stay keep their
     /// counters.
-    pub fn limit_by(&self, limits: &BucketLimits) {
-        self.redis_bucket.limit_by(limits);
+    pub fn set_limits(&self, limits: &BucketLimits) {
+        self.redis_bucket.set_limits(limits);
     }
 
-    /// Whether a limit with this id applies to submissions, including [`crate::MAX_SHARE`], as far as this process
-    /// knows.
+    /// Returns whether a limit with this id applies to submissions, including [`crate::MAX_SHARE`], as far as this
+    /// process knows.
     #[must_use]
-    pub fn is_limited_by(&self, name: &str) -> bool {
+    pub fn has_limit(&self, name: &str) -> bool {
         let effective = self.redis_bucket.effective_settings();
         match name {
             MAX_SHARE => effective.settings.max_share.is_some(),
@@ -122,23 +122,23 @@ impl Bucket {
     /// When Redis can't be reached, refuses, or doesn't answer in time: then
     /// [`StoreError::certainty`](dripfeed_store::StoreError::certainty) says whether the job may be stored. For a
     /// submission that this kind of bucket can't do, and while the process ends.
-    pub async fn judge(
+    pub async fn admit_from(
         &self,
         submission: impl Into<Box<Submission>>,
         origin: Arc<Origin>,
-    ) -> Result<Judgement, BucketError> {
+    ) -> Result<AdmissionDecision, BucketError> {
         self.submit(submission, origin).await?.await.unwrap_or(Err(BucketError::Closing))
     }
 
-    /// Like [`Bucket::judge`], but doesn't wait for the decision. Redis decides even if the result is dropped.
+    /// Like [`Bucket::admit_from`], but doesn't wait for the decision. Redis decides even if the result is dropped.
     ///
     /// # Errors
-    /// As [`Bucket::judge`].
+    /// As [`Bucket::admit_from`].
     pub fn submit(
         &self,
         submission: impl Into<Box<Submission>>,
         origin: Arc<Origin>,
-    ) -> impl Future<Output = Result<Judging, BucketError>> {
+    ) -> impl Future<Output = Result<PendingAdmission, BucketError>> {
         // Boxed, so that the future is small.
         let submission = submission.into();
         async move {
@@ -149,11 +149,11 @@ impl Bucket {
     }
 
     /// Submits several jobs. Each is decided independently; results are in order.
-    pub async fn judge_many(
+    pub async fn admit_many_from(
         &self,
         submissions: Vec<Submission>,
         origin: Arc<Origin>,
-    ) -> Vec<Result<Judgement, BucketError>> {
+    ) -> Vec<Result<AdmissionDecision, BucketError>> {
         let mut requests = Vec::with_capacity(submissions.len());
         let mut results = Vec::with_capacity(submissions.len());
         for submission in submissions {
@@ -176,7 +176,7 @@ impl Bucket {
     pub(crate) async fn admit_accepted(
         &self,
         jobs: Vec<(Submission, Option<u64>)>,
-    ) -> Vec<Result<Judgement, BucketError>> {
+    ) -> Vec<Result<AdmissionDecision, BucketError>> {
         let results = jobs.iter().map(|(submission, _)| self.refuse_unsupported(submission)).collect::<Vec<_>>();
         let requests = jobs.into_iter().zip(&results).filter(|(_, result)| result.is_ok());
         let requests =
@@ -186,10 +186,10 @@ impl Bucket {
         results.into_iter().map(|result| result.and_then(|()| next())).collect()
     }
 
-    /// Whether fair queuing and priorities are in effect, as far as this process knows.
+    /// Returns whether fair queuing and priorities are in effect, as far as this process knows.
     #[must_use]
-    pub fn takes_turns(&self) -> bool {
-        self.redis_bucket.takes_turns()
+    pub fn has_fair_queuing(&self) -> bool {
+        self.redis_bucket.has_fair_queuing()
     }
 
     /// Refuses options that this bucket's kind or settings don't support.
@@ -215,17 +215,17 @@ impl Bucket {
         }
     }
 
-    /// Like `judge`, with an unknown origin.
+    /// Like [`Bucket::admit_from`], with an unknown origin. Returns only the admission.
     ///
     /// # Errors
-    /// As [`Bucket::judge`].
+    /// As [`Bucket::admit_from`].
     pub async fn admit(&self, submission: Submission) -> Result<Admission, BucketError> {
-        Ok(self.judge(submission, Arc::default()).await?.admission)
+        Ok(self.admit_from(submission, Arc::default()).await?.admission)
     }
 
-    /// Like `judge_many`, with an unknown origin.
+    /// Like [`Bucket::admit_many_from`], with an unknown origin. Returns only the admissions.
     pub async fn admit_many(&self, submissions: Vec<Submission>) -> Vec<Result<Admission, BucketError>> {
-        let judged = self.judge_many(submissions, Arc::default()).await.into_iter();
+        let judged = self.admit_many_from(submissions, Arc::default()).await.into_iter();
         judged.map(|judged| judged.map(|judged| judged.admission)).collect()
     }
 
@@ -264,13 +264,13 @@ impl Buckets {
         self.all.load().contains_key(name)
     }
 
-    /// All buckets, ordered by name.
+    /// Returns all buckets, ordered by name.
     #[must_use]
     pub fn all(&self) -> Arc<BTreeMap<BucketName, Bucket>> {
         self.all.load_full()
     }
 
-    /// The buckets whose names match, ordered by name.
+    /// Returns the buckets whose names match, ordered by name.
     pub fn among(&self, has: impl Fn(&str) -> bool) -> Vec<Bucket> {
         self.all.load().values().filter(|bucket| has(bucket.name().as_str())).cloned().collect()
     }

@@ -18,6 +18,6 @@ pub(crate) mod clear_bucket;
 pub(crate) mod definition;
 pub(crate) mod definition_keys;
 pub(crate) mod deletion;
+pub(crate) mod leftover_data;
 pub(crate) mod open_bucket;
-pub(crate) mod place_is_taken;
 pub(crate) mod put_definition;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dripfeed_job::{BucketName, counted};
+use dripfeed_job::{BucketName, pluralize};
 use dripfeed_store::StoreError;
 use thiserror::Error;
 
@@ -30,7 +30,7 @@ pub enum BucketError {
     #[error(
         "the key {key} holds a {kind} with {}; move them with `dripfeed drain {bucket} --into OTHER`, or give \
          the bucket another `key`",
-        counted(*jobs, "job")
+        pluralize(*jobs, "job")
     )]
     OtherKind { bucket: BucketName, key: String, kind: &'static str, jobs: u64 },
     /// The key of the jobs has a type that no bucket has. Nothing was read or written.
@@ -67,7 +67,7 @@ impl BucketError {
         if done == 0 { self } else { Self::Partly { done, error: Arc::new(self) } }
     }
 
-    /// How many items were done before the error.
+    /// Returns how many items were done before the error.
     #[must_use]
     pub const fn done(&self) -> u64 {
         match self {

@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_returns_before_the_server_said() {
+    fn a_retry_never_comes_before_the_retry_after_of_the_server() {
         let second = Duration::from_secs(1);
         assert_eq!(backoff(Some(second), 9, 0.0), second);
         assert_eq!(backoff(Some(second), 0, 1.0), Duration::from_millis(1100));

@@ -72,7 +72,7 @@ impl<W: Fn(Duration, &ClientError)> BatchSender<W> {
 
     /// Gives up on a server that hasn't answered for `patience`, and at once on one that never has.
     #[must_use]
-    pub fn patience_once_answered(self, patience: Duration) -> Self {
+    pub fn outage_timeout(self, patience: Duration) -> Self {
         Self { patience, answered: AtomicBool::new(false), ..self }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use dripfeed_outbound::UsedConnection;
+use dripfeed_outbound::PooledConnection;
 use http::{HeaderMap, Method};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -17,7 +17,7 @@ use crate::client_error::ClientError;
 pub struct ByteStream {
     body: Incoming,
     /// Closed when the stream is dropped.
-    _connection: UsedConnection,
+    _connection: PooledConnection,
 }
 
 impl Client {

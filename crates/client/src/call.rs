@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use dripfeed_job::retry_after;
-use dripfeed_outbound::{RequestError, UsedConnection};
+use dripfeed_outbound::{PooledConnection, RequestError};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{Full, LengthLimitError};
@@ -109,7 +109,7 @@ impl Client {
     pub(crate) async fn send(
         &self,
         request: Request<Full<Bytes>>,
-    ) -> Result<(Response<Incoming>, UsedConnection), ClientError> {
+    ) -> Result<(Response<Incoming>, PooledConnection), ClientError> {
         self.http.request(request).await.map_err(|error| match error {
             RequestError::Unconnected(source) => self.unconnected(source),
             RequestError::Unanswered(source) if source.is_parse() && !source.is_parse_too_large() => {
@@ -146,7 +146,7 @@ impl Client {
 
 /// Reads a response to its end.
 pub(crate) async fn read_response(
-    (response, connection): (Response<Incoming>, UsedConnection),
+    (response, connection): (Response<Incoming>, PooledConnection),
 ) -> Result<ApiResponse, ClientError> {
     let (head, body) = response.into_parts();
     let body = connection.read(body, MAX_RESPONSE_BYTES).await.map_err(|error| {

@@ -19,13 +19,13 @@ pub struct Client {
 }
 
 impl Client {
-    /// The intake's URL.
+    /// Returns the intake's URL.
     #[must_use]
     pub fn server(&self) -> &str {
         &self.server
     }
 
-    /// A client with other retries that shares the connections of this one.
+    /// Returns a client with other retries that shares the connections of this one.
     #[must_use]
     pub fn with_retries(&self, retries: Retries) -> Self {
         Self { retries, ..self.clone() }

@@ -48,7 +48,7 @@ pub struct ClientBuilder {
 }
 
 impl Client {
-    /// A client without an API key, with default retries.
+    /// Creates a client without an API key, with default retries.
     ///
     /// # Errors
     /// When `server` isn't a valid URL.
@@ -56,7 +56,7 @@ impl Client {
         Self::builder(server).build()
     }
 
-    /// A builder for the client of an intake, such as `http://127.0.0.1:7180`.
+    /// Returns a builder for the client of an intake, such as `http://127.0.0.1:7180`.
     pub fn builder(server: impl Into<String>) -> ClientBuilder {
         ClientBuilder {
             server: server.into(),
@@ -69,26 +69,28 @@ impl Client {
 }
 
 impl ClientBuilder {
-    /// The key of the caller, sent as `Authorization: Bearer …`.
+    /// Sets the key of the caller, sent as `Authorization: Bearer …`.
     pub fn key(self, key: impl Into<String>) -> Self {
         Self { key: Some(key.into()), ..self }
     }
 
-    /// Certificate authorities to trust instead of the public ones, as PEM.
+    /// Sets the certificate authorities to trust instead of the public ones, as PEM.
     pub fn certificates(self, pem: impl Into<Vec<u8>>) -> Self {
         Self { certificates: Some(pem.into()), ..self }
     }
 
-    /// The `User-Agent` of requests.
+    /// Sets the `User-Agent` of requests.
     pub fn user_agent(self, user_agent: impl Into<String>) -> Self {
         Self { user_agent: user_agent.into(), ..self }
     }
 
-    /// The retries of calls, by default [`Retries::default`].
+    /// Sets the retries of calls, by default [`Retries::default`].
     pub fn retries(self, retries: Retries) -> Self {
         Self { retries, ..self }
     }
 
+    /// Creates the client.
+    ///
     /// # Errors
     /// When an option is invalid.
     pub fn build(self) -> Result<Client, BuildError> {
@@ -169,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_reported() {
+    fn an_invalid_client_option_is_reported() {
         let client = || Client::builder("http://127.0.0.1:7180");
         assert_eq!(client().key("a\nb").build().err(), Some(BuildError::Key));
         assert!(matches!(client().certificates("none").build().err(), Some(BuildError::Certificates(_))));

@@ -50,8 +50,8 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// Whether the same call may succeed later: it was refused for now, or got no answer. In the second case it may
-    /// have been executed, which is harmless for a job with an idempotency key.
+    /// Returns whether the same call may succeed later: it was refused for now, or got no answer. In the second case it
+    /// may have been executed, which is harmless for a job with an idempotency key.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self {
@@ -60,32 +60,32 @@ impl ClientError {
         }
     }
 
-    /// How long to wait before the next try, if the intake says so.
+    /// Returns how long to wait before the next try, if the intake says so.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.problem()?.retry_after
     }
 
-    /// The problem document, if the intake refused the call.
+    /// Returns the problem document, if the intake refused the call.
     #[must_use]
     pub fn problem(&self) -> Option<&Problem> {
         if let Self::Refused(problem) = self { Some(problem) } else { None }
     }
 
-    /// Whether the intake, or a proxy in front of it, returned a complete response.
+    /// Returns whether the intake, or a proxy in front of it, returned a complete response.
     pub(crate) const fn is_answered(&self) -> bool {
         !matches!(self, Self::Unreachable { .. } | Self::Cut(_) | Self::Silent(_))
     }
 
-    /// Whether the call was certainly not executed. If this is false, a repeated call may be executed twice: a client
-    /// without retries sends jobs without an idempotency key.
+    /// Returns whether the call was certainly not executed. If this is false, a repeated call may be executed twice: a
+    /// client without retries sends jobs without an idempotency key.
     #[must_use]
-    pub fn is_undone(&self) -> bool {
+    pub fn was_not_executed(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Tls { .. } | Self::Path(_) | Self::Option(_) | Self::Redirected { .. } => {
                 true
             }
-            Self::Refused(problem) => problem.is_undone(),
+            Self::Refused(problem) => problem.was_not_executed(),
             _ => false,
         }
     }
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_fits_a_box_of_towers() {
+    fn a_client_error_converts_to_the_box_error_of_tower() {
         fn boxed<E: Into<Box<dyn StdError + Send + Sync + 'static>>>(error: E) -> String {
             error.into().to_string()
         }

@@ -28,7 +28,7 @@ pub struct DeadLetter {
 }
 
 impl Client {
-    /// The oldest dead letters of a bucket, up to `most`. [`Client::list`] has filters, and pages.
+    /// Returns the oldest dead letters of a bucket, up to `most`. [`Client::list`] has filters, and pages.
     ///
     /// # Errors
     /// When the call is refused or gets no answer.
@@ -51,6 +51,6 @@ impl Client {
     pub async fn replay(&self, bucket: &BucketName, id: JobId) -> Result<Receipt, ClientError> {
         let path = format!("/v1/buckets/{bucket}/dead/{id}/replay");
         let call = |time, _| self.call_within(time, Method::POST, &path, HeaderMap::new(), Bytes::new());
-        self.retries.run(Duration::ZERO, ClientError::is_undone, call).await?.json()
+        self.retries.run(Duration::ZERO, ClientError::was_not_executed, call).await?.json()
     }
 }

@@ -21,13 +21,13 @@ pub struct NewJob {
 }
 
 impl NewJob {
-    /// A job with any payload.
+    /// Creates a job with any payload.
     #[must_use]
     pub fn new(body: impl Into<Bytes>) -> Self {
         Self { body: body.into(), ..Self::default() }
     }
 
-    /// A job with a JSON payload.
+    /// Creates a job with a JSON payload.
     ///
     /// # Errors
     /// When `body` can't be serialized.
@@ -35,68 +35,68 @@ impl NewJob {
         Ok(Self::new(serde_json::to_vec(body)?).content_type("application/json"))
     }
 
-    /// The `Content-Type` of the request to the upstream.
+    /// Sets the `Content-Type` of the request to the upstream.
     #[must_use]
     pub fn content_type(self, content_type: impl Into<String>) -> Self {
         Self { content_type: Some(content_type.into()), ..self }
     }
 
-    /// At most one job is stored per idempotency key. By default each push generates one, unless the client has no
-    /// retries.
+    /// Sets the idempotency key: at most one job is stored per key. By default each push generates one, unless the
+    /// client has no retries.
     #[must_use]
     pub fn idempotency_key(self, key: impl Into<String>) -> Self {
         self.option(OptionName::IdempotencyKey, key)
     }
 
-    /// Delay of the first attempt.
+    /// Sets the delay of the first attempt.
     #[must_use]
     pub fn delay(self, delay: Duration) -> Self {
         self.option(OptionName::Delay, duration::show(delay))
     }
 
-    /// The earliest time of the first attempt, RFC 3339.
+    /// Sets the earliest time of the first attempt, RFC 3339.
     #[must_use]
     pub fn not_before(self, time: impl Into<String>) -> Self {
         self.option(OptionName::NotBefore, time)
     }
 
-    /// The job expires if no attempt has started within `time`.
+    /// Lets the job expire if no attempt has started within `time`.
     #[must_use]
     pub fn expires_in(self, time: Duration) -> Self {
         self.option(OptionName::ExpiresIn, duration::show(time))
     }
 
-    /// HTTP method, instead of the bucket's.
+    /// Sets the HTTP method, instead of the bucket's.
     #[must_use]
     pub fn method(self, method: impl Into<String>) -> Self {
         self.option(OptionName::Method, method)
     }
 
-    /// Path below the bucket's upstream.
+    /// Sets the path below the bucket's upstream.
     #[must_use]
     pub fn path(self, path: impl Into<String>) -> Self {
         self.option(OptionName::Path, path)
     }
 
-    /// Waiting jobs of a higher priority are delivered first.
+    /// Sets the priority: waiting jobs of a higher one are delivered first.
     #[must_use]
     pub fn priority(self, priority: Priority) -> Self {
         self.option(OptionName::Priority, priority.as_str())
     }
 
-    /// The group for fair queuing.
+    /// Sets the group for fair queuing.
     #[must_use]
     pub fn group(self, group: impl Into<String>) -> Self {
         self.option(OptionName::Group, group)
     }
 
-    /// Retries after the first attempt.
+    /// Sets the number of retries after the first attempt.
     #[must_use]
     pub fn retries(self, retries: u32) -> Self {
         self.option(OptionName::Retries, retries.to_string())
     }
 
-    /// Timeout of one attempt.
+    /// Sets the timeout of one attempt.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         self.option(OptionName::Timeout, duration::show(timeout))
@@ -110,7 +110,7 @@ impl NewJob {
         self
     }
 
-    /// A header for the upstream.
+    /// Sets a header for the upstream.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.forward.push((name.into(), value.into()));
@@ -123,7 +123,7 @@ impl NewJob {
         if has_key { self } else { self.idempotency_key(random_key()) }
     }
 
-    /// The headers of a single submission.
+    /// Returns the headers of a single submission.
     pub(crate) fn headers(&self) -> Result<HeaderMap, BadOption> {
         let mut headers = HeaderMap::new();
         if let Some(content_type) = &self.content_type {
@@ -167,13 +167,13 @@ mod tests {
     }
 
     #[test]
-    fn what_no_header_can_carry_is_refused() {
+    fn an_option_that_no_header_can_contain_is_refused() {
         assert_eq!(NewJob::new("").path("a\nb").headers(), Err(BadOption::Value("dripfeed-path".to_owned())));
         assert_eq!(NewJob::new("").header("a b", "1").headers(), Err(BadOption::HeaderName("a b".to_owned())));
     }
 
     #[test]
-    fn each_job_has_another_key() {
+    fn generated_idempotency_keys_are_unique() {
         let key = || NewJob::new("").keyed().options;
         assert_ne!(key(), key());
     }

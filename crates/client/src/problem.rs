@@ -33,15 +33,15 @@ impl Problem {
         Self { status, code, retry_after, document }
     }
 
-    /// Whether the same request may succeed a little later.
+    /// Returns whether the same request may succeed a little later.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(self.status.as_u16(), 408 | 429 | 502..=504 | 507) && self.document["retryable"] != Json::Bool(false)
     }
 
-    /// Whether the call was certainly not executed. Unknown if a proxy lost the answer (502, 504), or if the intake
-    /// lost its connection to Redis, which it reports as `"outcome": "unknown"`.
-    pub(crate) fn is_undone(&self) -> bool {
+    /// Returns whether the call was certainly not executed. Unknown if a proxy lost the answer (502, 504), or if the
+    /// intake lost its connection to Redis, which it reports as `"outcome": "unknown"`.
+    pub(crate) fn was_not_executed(&self) -> bool {
         let is_from_proxy = self.code.is_empty() && matches!(self.status.as_u16(), 502 | 504);
         !is_from_proxy && self.document["outcome"] != "unknown"
     }
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_passes_is_tried_again() {
+    fn temporary_problems_are_retryable() {
         let retried = |status: StatusCode, document| Problem::of_document(status, document).is_retryable();
         // A network that stood still within a body.
         assert!(retried(StatusCode::REQUEST_TIMEOUT, json!({"code": "body_timeout"})));

@@ -26,7 +26,7 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    /// The estimated time until the job is delivered.
+    /// Returns the estimated time until the job is delivered.
     #[must_use]
     pub const fn eta(&self) -> Duration {
         Duration::from_millis(self.eta_ms)

@@ -35,13 +35,13 @@ impl Retries {
     /// No retries.
     pub const NONE: Self = Self { within: ANSWER_TIMEOUT, tries: 1, longest_wait: Self::LONGEST_WAIT };
 
-    /// Any number of tries within `time`, at least one.
+    /// Allows any number of tries within `time`, at least one.
     #[must_use]
     pub const fn within(time: Duration) -> Self {
         if time.is_zero() { Self::NONE } else { Self { within: time, tries: u32::MAX, ..Self::NONE } }
     }
 
-    /// At most `tries` tries, including the first.
+    /// Limits the tries to `tries`, including the first.
     #[must_use]
     pub const fn at_most(self, tries: u32) -> Self {
         Self { tries: if tries == 0 { 1 } else { tries }, ..self }
@@ -54,7 +54,7 @@ impl Retries {
         Self { longest_wait, ..self }
     }
 
-    /// The time for all tries.
+    /// Returns the time for all tries.
     #[must_use]
     pub const fn time(&self) -> Duration {
         self.within
@@ -64,7 +64,7 @@ impl Retries {
         self.tries > 1
     }
 
-    /// Whether another try may start after `wait`. `asked` is the server's `Retry-After`.
+    /// Returns whether another try may start after `wait`. `asked` is the server's `Retry-After`.
     pub(crate) fn allow(self, failures: u32, started: Instant, wait: Duration, asked: Option<Duration>) -> bool {
         let is_acceptable = asked.is_none_or(|asked| asked <= self.longest_wait);
         // A try that ends before its answer comes would replace the last refusal, which says that nothing was stored,
@@ -74,7 +74,7 @@ impl Retries {
         is_acceptable && failures < self.tries && until_answered < self.within
     }
 
-    /// The timeout of a try that starts now. `repeats`: whether another try may follow if no answer comes.
+    /// Returns the timeout of a try that starts now. `repeats`: whether another try may follow if no answer comes.
     pub(crate) fn time_of_try(self, started: Instant, repeats: bool) -> Duration {
         let one = if repeats && self.are_on() { self.within / SILENT_TRIES } else { self.within };
         self.within.saturating_sub(started.elapsed()).min(one).min(ANSWER_TIMEOUT)
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_succeed_is_not_tried_again() {
+    async fn permanent_errors_are_not_retried() {
         let minute = Retries::within(Duration::from_secs(60));
         assert_eq!(tries(minute, |_| true, || refused(422, 1)).await, 1);
         assert_eq!(tries(minute, ClientError::is_answered, || ClientError::Silent(Duration::ZERO)).await, 1);

@@ -290,7 +290,7 @@ async fn a_server_that_is_reached_and_ends_the_connection_may_have_got_the_call(
 }
 
 #[tokio::test]
-async fn what_is_not_http_is_said_at_once() {
+async fn a_response_that_is_not_http_is_reported_at_once() {
     // The second is what a server of TLS says to a request without.
     for answers in [&["SSH-2.0-OpenSSH_9.9\r\n"][..], &["\x15\x03\x03\0\x02\x02\x32"]] {
         let (client, requests) = client_of_answers(answers).await;

@@ -57,7 +57,7 @@ async fn a_certificate_that_is_not_trusted_is_reported_at_once_with_what_to_do()
         let before = connections.load(Ordering::Relaxed);
         let error = refused(format!("https://{name}:{port}"), certificates).await;
         assert!(matches!(error, ClientError::Tls { .. }) && error.to_string().contains(says), "{error:?}");
-        assert!(!error.is_retryable() && error.is_undone(), "{error:?}");
+        assert!(!error.is_retryable() && error.was_not_executed(), "{error:?}");
         assert_eq!(connections.load(Ordering::Relaxed), before + 1);
     }
 }

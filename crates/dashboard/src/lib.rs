@@ -10,8 +10,8 @@
 /// Parses the frames of `GET /v1/events`, also for `dripfeed top`.
 pub mod frame {
     pub use crate::live::event_buffer::EventBuffer;
-    pub use crate::live::pulse::Pulse;
-    pub use crate::live::redis_turn::RedisTurn;
+    pub use crate::live::live_rates::LiveRates;
+    pub use crate::live::redis_read_timer::RedisReadTimer;
     pub use crate::model::bucket::{Bucket, Frame, Pace, Replica, Row, Summary, Totals};
     pub use crate::model::redis::Redis;
     pub use crate::parts::attention::{Notice, counts, of_bucket, of_redis, of_unavailable, sort, title};

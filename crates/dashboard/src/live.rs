@@ -4,9 +4,9 @@
 //! renders a part at first and for updates, and an idle bucket costs nothing.
 
 pub(crate) mod event_buffer;
-pub(crate) mod pulse;
-pub(crate) mod redis_turn;
-pub(crate) mod reread;
+pub(crate) mod list_refresh;
+pub(crate) mod live_rates;
+pub(crate) mod redis_read_timer;
 pub(crate) mod watcher;
 
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ use maud::Markup;
 use serde_json::json;
 
 use self::event_buffer::EventBuffer;
-use self::pulse::Pulse;
+use self::live_rates::LiveRates;
 use self::watcher::{SIGNED_OUT, refused};
 use crate::dashboard::Dashboard;
 use crate::model::bucket::Frame;
@@ -63,7 +63,7 @@ pub(crate) async fn events<D: Future<Output = Option<Vec<Part>>> + Send + 'stati
             is_over: false,
             read: EventBuffer::default(),
             draw: Box::new(move |frame| draw(frame).boxed()),
-            pulse: Pulse::default(),
+            rates: LiveRates::default(),
             sent: HashMap::new(),
         }),
         Err(failure) => refused(&failure),
@@ -99,7 +99,7 @@ struct Live {
     is_over: bool,
     read: EventBuffer,
     draw: Draw,
-    pulse: Pulse,
+    rates: LiveRates,
     /// Hashes of the parts that the page shows, by id.
     sent: HashMap<String, u64>,
 }
@@ -114,7 +114,7 @@ impl Live {
                 // Checked each second, as frames come.
                 Some(Ok(_)) if live.is_signed_out() => Ok(live.last_event()),
                 Some(Ok(mut frame)) => {
-                    live.pulse.take(&mut frame);
+                    live.rates.take(&mut frame);
                     Ok(live.frame_event(frame).await)
                 }
                 Some(Err(error)) => Err(error),
@@ -127,7 +127,7 @@ impl Live {
     }
 
     fn is_signed_out(&self) -> bool {
-        self.visitor.session_end.is_some_and(SessionEnd::has_come)
+        self.visitor.session_end.is_some_and(SessionEnd::has_passed)
     }
 
     fn last_event(&mut self) -> Bytes {

@@ -12,7 +12,7 @@ use crate::pages::{
 use crate::web::{assets, retry};
 
 impl Dashboard {
-    /// All routes of the dashboard, including `/`.
+    /// Returns all routes of the dashboard, including `/`.
     pub fn router(&self) -> Router {
         Router::new()
             .route("/", get(buckets::show))

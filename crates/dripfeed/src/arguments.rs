@@ -56,8 +56,8 @@ impl Arguments {
         Self::from_matches(&matches).map_err(|error| print(&error.format(&mut Self::program())))
     }
 
-    /// The whole command line. Each command accepts the options of `Configuration`. They aren't clap's globals, because
-    /// a global option after a command replaces the one before it, instead of adding to it.
+    /// Returns the whole command line. Each command accepts the options of `Configuration`. They aren't clap's globals,
+    /// because a global option after a command replaces the one before it, instead of adding to it.
     pub(crate) fn program() -> clap::Command {
         with_configuration(Self::command())
     }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn each_argument_says_what_it_is_and_names_its_value() {
+    fn each_argument_has_a_help_text_and_a_value_name() {
         let mut program = Arguments::program();
         program.build();
         for (name, command) in all(program, "") {

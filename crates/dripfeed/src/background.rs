@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use dripfeed_store::keep_running;
+use dripfeed_store::restart_on_panic;
 use futures::FutureExt as _;
 use tokio::task::JoinHandle;
 
@@ -12,9 +12,11 @@ pub(crate) fn spawn<T: Send + 'static>(task: impl Future<Output = T> + Send + 's
 }
 
 /// Spawns a task that must not end: it is restarted after a panic.
-pub(crate) fn keep<F>(name: impl fmt::Display + Send + 'static, mut task: impl FnMut() -> F + Send + 'static)
-where
+pub(crate) fn spawn_restarting<F>(
+    name: impl fmt::Display + Send + 'static,
+    mut task: impl FnMut() -> F + Send + 'static,
+) where
     F: Future<Output = ()> + Send + 'static,
 {
-    spawn(keep_running(name, move || task().boxed()));
+    spawn(restart_on_panic(name, move || task().boxed()));
 }

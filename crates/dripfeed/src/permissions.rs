@@ -25,7 +25,7 @@ pub(crate) fn report(denials: &[String], prefix: &str) -> String {
     }
 }
 
-/// Whether only pub/sub is denied, so that a role still works: it polls Redis. `false` if nothing is denied.
+/// Returns whether only pub/sub is denied, so that a role still works: it polls Redis. `false` if nothing is denied.
 pub(crate) fn are_dispensable(denials: &[String]) -> bool {
     let is_dispensable = |denial: &String| {
         denial.contains("' channel") || ["'publish'", "'subscribe'"].iter().any(|command| denial.contains(command))
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_denial_has_the_rule_that_grants_it() {
+    fn each_denial_names_the_acl_rule_that_grants_it() {
         for (denial, rule) in [
             ("This user has no permissions to run the 'xgroup|setid' command", "`+xgroup|setid`"),
             ("User dripfeed has no permissions to run the 'zcount' command", "`+zcount`"),

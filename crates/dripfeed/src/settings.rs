@@ -153,12 +153,12 @@ impl Settings {
         Some((settings, typed))
     }
 
-    /// A warning if the intake's certificate has expired, or will soon.
+    /// Returns a warning if the intake's certificate has expired, or will soon.
     pub(crate) fn expiring_certificate(&self) -> Option<String> {
         intake::certificate::warning(self.intake.tls.as_ref()?.expires()?, SystemTime::now())
     }
 
-    /// The settings that differ in `other` and whose change needs a restart.
+    /// Returns the settings that differ in `other` and whose change needs a restart.
     pub(crate) fn restart_needed(&self, other: &Self) -> Vec<String> {
         // A reload replaces a certificate, but can't switch TLS on or off.
         let both_tls = self.intake.tls.is_some() && other.intake.tls.is_some();

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn only_code_of_the_program_that_nobody_can_write_is_let_go() {
+    fn only_read_only_code_of_the_program_is_released() {
         let maps = "\
             1000-3000 r--p 00000000 fe:00 326426                     /a b/dripfeed\n\
             3000-9f00 r-xp 00002000 fe:00 326426                     /a b/dripfeed\n\

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use dripfeed_auth::{ApiKeys, Caller, CallerTurns, LOOKUPS, SUBMISSIONS, Scope, Turn, Waiter};
+use dripfeed_auth::{ApiKeys, Caller, CallerTurns, LOOKUPS, LimitedCaller, SUBMISSIONS, Scope, Turn};
 use dripfeed_http::Peer;
 use dripfeed_limit::{BadServiceName, ServiceName};
 use http::{Extensions, HeaderMap};
@@ -30,7 +30,7 @@ impl Access {
     }
 
     /// Waits for the turn of a read of buckets or a change of rules.
-    pub(crate) async fn lookup_turn(&self, waiter: Waiter) -> Turn {
+    pub(crate) async fn lookup_turn(&self, waiter: LimitedCaller) -> Turn {
         self.lookups.take_one(waiter).await
     }
 
@@ -60,7 +60,7 @@ impl Access {
         Ok(caller)
     }
 
-    /// The caller, if this process already knows the key.
+    /// Returns the caller, if this process already knows the key.
     pub(crate) fn known(&self, headers: &HeaderMap) -> Option<Caller> {
         self.keys.caller(headers)
     }
@@ -88,14 +88,14 @@ pub(crate) async fn in_turn<T: Send + 'static>(
     turn.run(work).await.unwrap_or_else(|_| Err(panicked()))
 }
 
-/// The panic hook has logged the panic.
+/// Returns the status of a call that panicked, which the panic hook has logged.
 pub(crate) fn panicked() -> Status {
     Status::internal("internal error; see the intake's log")
 }
 
-/// The caller for the fair share of turns: identified by its key, or by its address if no keys are configured.
-pub(crate) fn waiter(caller: &Caller, extensions: &Extensions) -> Waiter {
-    Waiter::new(caller.id(), address(extensions))
+/// Returns the caller for the fair share of turns: identified by its key, or by its address if no keys are configured.
+pub(crate) fn waiter(caller: &Caller, extensions: &Extensions) -> LimitedCaller {
+    LimitedCaller::new(caller.id(), address(extensions))
 }
 
 pub(crate) fn address(extensions: &Extensions) -> Option<IpAddr> {

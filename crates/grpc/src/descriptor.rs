@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::net::IpAddr;
 
-use dripfeed_job::rate::EXACT;
+use dripfeed_job::rate::MAX_EXACT_INTEGER;
 use dripfeed_limit::Request;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tonic::Status;
@@ -56,7 +56,7 @@ impl<'d> DescribedRequest<'d> {
         }
         let own = descriptor.hits_addend.as_ref().map(|hits| hits.value);
         let cost = own.or((hits > 0).then_some(u64::from(hits)));
-        if cost.is_some_and(|cost| cost >= EXACT) {
+        if cost.is_some_and(|cost| cost >= MAX_EXACT_INTEGER) {
             return Err(bad("hits_addend: use a whole number below 2^53"));
         }
         let mut described = Self { cost, ..Self::default() };

@@ -10,7 +10,7 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use bytes::Bytes;
-use dripfeed_auth::{BodyBudget, BodyShare, Caller, Waiter};
+use dripfeed_auth::{BodyBudget, BodyShare, Caller, LimitedCaller};
 use dripfeed_http::limits::head_bytes;
 use futures::StreamExt as _;
 use http::HeaderMap;
@@ -61,7 +61,11 @@ impl Messages {
     /// The memory of a call with this key, or without a key from this address.
     fn of(&self, key_id: Option<&str>, address: Option<IpAddr>) -> CallMemory {
         let budget = if key_id.is_some() { &self.with_key } else { &self.others };
-        CallMemory { share: budget.share_of(Waiter::new(key_id, address)), budget: Arc::clone(budget), permit: None }
+        CallMemory {
+            share: budget.share_of(LimitedCaller::new(key_id, address)),
+            budget: Arc::clone(budget),
+            permit: None,
+        }
     }
 }
 

@@ -34,7 +34,7 @@ fn log(error: &(dyn Error + 'static), what: &str) {
     }
 }
 
-/// The key couldn't be checked.
+/// Returns the status of a call whose key couldn't be checked.
 pub(crate) fn unread_key(error: &KeyRegistryError) -> Status {
     match error {
         KeyRegistryError::Store(error) => unread_bucket(&BucketError::Store(Arc::clone(error))),

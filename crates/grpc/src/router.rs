@@ -43,7 +43,7 @@ pub struct GrpcSettings {
     pub hosts: Hosts,
 }
 
-/// The gRPC services, to be served over HTTP/2. `draining` ends all streams.
+/// Returns the gRPC services, to be served over HTTP/2. `draining` ends all streams.
 pub fn router(
     services: Services,
     buckets: Arc<Buckets>,

@@ -8,7 +8,7 @@ use tonic::Status;
 use crate::proto::{RegisterServiceRequest, Rule};
 use crate::refusal::invalid;
 
-/// The name of a service, which may be the digits of its number.
+/// Returns the name of a service, which may be the digits of its number.
 pub(crate) fn name(number: i32, name: &str) -> Result<String, Status> {
     match (number, name) {
         (0, "") => Err(Status::invalid_argument("missing service: give `service_id`, 1 or more, or `service`")),

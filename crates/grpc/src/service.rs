@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use dripfeed_auth::{Caller, Scope};
 use dripfeed_http::limits::MOST_BYTES;
-use dripfeed_job::rate::EXACT;
+use dripfeed_job::rate::MAX_EXACT_INTEGER;
 use dripfeed_limit::{Request as LimitRequest, Services};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tonic::{Request, Response, Status};
@@ -86,7 +86,7 @@ fn limit_request<'r>(
     }
     let non_empty = |text: &'r String| (!text.is_empty()).then_some(text.as_str());
     let ip = |text: &str| text.parse::<IpAddr>().map_err(|_| Status::invalid_argument("ip: not a valid IP address"));
-    if message.cost.is_some_and(|cost| cost >= EXACT) {
+    if message.cost.is_some_and(|cost| cost >= MAX_EXACT_INTEGER) {
         return Err(Status::invalid_argument("cost: use a whole number below 2^53"));
     }
     let request = LimitRequest {

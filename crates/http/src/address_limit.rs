@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_client_has_a_bounded_number_of_connections() {
+    fn connections_of_each_client_are_limited() {
         let limit = AddressLimit::new(2);
         let enter = |address: &str| limit.enter(address.parse().unwrap());
         let first = [enter("192.0.2.1"), enter("::ffff:192.0.2.1")];

@@ -7,7 +7,7 @@ use http::{HeaderName, HeaderValue, header};
 /// nginx collects a response until its buffer is full, unless this says not to.
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// A stream of events, each of which is to arrive when it is sent.
+/// Returns a stream of events, each of which is to arrive when it is sent.
 #[must_use]
 pub fn event_stream(events: Body) -> Response {
     let fields = [

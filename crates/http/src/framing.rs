@@ -1,4 +1,4 @@
-//! Strict RFC 9112 message framing, against request smuggling.
+//! CheckedConnection RFC 9112 message framing, against request smuggling.
 //!
 //! A connection is read as lines and counted bytes. A line must end with CRLF and contain no other control characters
 //! than tabs, and a request must declare its length only once. Such framing is unambiguous: a proxy before the intake
@@ -115,7 +115,7 @@ impl Framing {
         }
     }
 
-    /// Whether the bytes so far end within a body.
+    /// Returns whether the bytes so far end within a body.
     pub(crate) fn is_within_body(&self) -> bool {
         self.part() == RequestPart::Body
     }

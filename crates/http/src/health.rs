@@ -31,19 +31,19 @@ struct HealthState {
 pub struct RedisAccess(Vec<WriteAccess>);
 
 impl RedisAccess {
-    /// Whether each server responds, other than by denying access.
+    /// Returns whether each server responds, other than by denying access.
     #[must_use]
     pub fn is_up(&self) -> bool {
         !self.0.is_empty() && self.0.iter().all(is_responding)
     }
 
-    /// Whether one server responds, other than by denying access.
+    /// Returns whether one server responds, other than by denying access.
     #[must_use]
     pub fn is_partly_up(&self) -> bool {
         self.0.iter().any(is_responding)
     }
 
-    /// Whether each server accepts writes.
+    /// Returns whether each server accepts writes.
     #[must_use]
     pub fn takes_writes(&self) -> bool {
         !self.0.is_empty() && self.0.iter().all(|access| *access == WriteAccess::Open)
@@ -90,13 +90,13 @@ impl Health {
     }
 
     /// Reports not ready from now on. Requests are still served.
-    pub fn leave(&self) {
+    pub fn mark_not_ready(&self) {
         self.0.leaving.cancel();
     }
 
     /// Reports not ready, and refuses new requests.
     pub fn drain(&self) {
-        self.leave();
+        self.mark_not_ready();
         self.0.is_draining.store(true, Ordering::Release);
         self.0.draining.cancel();
     }
@@ -106,7 +106,7 @@ impl Health {
         self.0.is_draining.load(Ordering::Acquire)
     }
 
-    /// Cancelled when draining begins.
+    /// Returns a token that is cancelled when draining begins.
     #[must_use]
     pub fn draining(&self) -> &CancellationToken {
         &self.0.draining
@@ -124,7 +124,7 @@ impl Health {
         self.redis().await.ready()
     }
 
-    /// The state of Redis, at most a second old.
+    /// Returns the state of Redis, at most a second old.
     pub async fn redis(&self) -> RedisAccess {
         let mut checked = self.0.checked.lock().await;
         if let Some((when, access)) = &*checked

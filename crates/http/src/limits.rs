@@ -47,7 +47,7 @@ pub fn check_head<B>(request: &Request<B>) -> Result<(), HeadersTooLarge> {
     if is_too_large { Err(HeadersTooLarge) } else { Ok(()) }
 }
 
-/// The bytes of a request's fields and path.
+/// Returns the bytes of a request's fields and path.
 #[must_use]
 pub fn head_bytes<B>(request: &Request<B>) -> usize {
     let in_fields: usize = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum();

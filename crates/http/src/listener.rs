@@ -13,13 +13,13 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// HTTP/1.1.
+    /// Creates a listener for HTTP/1.1.
     #[must_use]
     pub const fn new(tcp: TcpListener, tls: Option<Tls>) -> Self {
         Self { tcp, version: HttpVersion::One, tls }
     }
 
-    /// HTTP/2, for gRPC.
+    /// Creates a listener for HTTP/2, as gRPC needs it.
     #[must_use]
     pub const fn http2(tcp: TcpListener, tls: Option<Tls>) -> Self {
         Self { tcp, version: HttpVersion::Two, tls }

@@ -60,8 +60,8 @@ impl Protocol {
         }
     }
 
-    /// The timeout of a read, during which an idle HTTP/2 client responds to pings. `None` for HTTP/1.1, which has no
-    /// pings, and separate timeouts for heads and bodies.
+    /// Returns the timeout of a read, during which an idle HTTP/2 client responds to pings. Returns `None` for
+    /// HTTP/1.1, which has no pings, and separate timeouts for heads and bodies.
     pub(crate) const fn read_timeout(&self) -> Option<Duration> {
         match self {
             Self::One(_) => None,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
-use dripfeed_store::{LogThrottle, Trouble, TroubleReport};
+use dripfeed_store::{FailureReport, LogThrottle, RecurringFailure};
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -27,10 +27,10 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use tower::Service;
 
 use crate::address_limit::{AddressLimit, AddressPermit};
+use crate::checked_connection::CheckedConnection;
 use crate::limits::ConnectionLimits;
 use crate::listener::Listener;
 use crate::protocol::Protocol;
-use crate::strict::Strict;
 use crate::tls::Tls;
 
 /// Idle connections stay open this long after the stop, so that a request in flight gets a response, not a reset.
@@ -43,12 +43,12 @@ const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
 pub struct Peer(pub IpAddr);
 
 /// The service that answers requests, such as a router. It must always be ready.
-pub trait Answers:
+pub trait HttpService:
     Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static
 {
 }
 
-impl<S> Answers for S where
+impl<S> HttpService for S where
     S: Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send>
         + Clone
         + Send
@@ -63,7 +63,7 @@ impl<S> Answers for S where
 /// When the listener fails.
 pub async fn serve(
     listener: impl Into<Listener>,
-    answers: impl Answers,
+    answers: impl HttpService,
     limits: ConnectionLimits,
     stop: CancellationToken,
 ) -> io::Result<()> {
@@ -114,7 +114,7 @@ struct Server<S> {
 /// Accepts connections, and closes the listener at the stop.
 async fn accept_until_stop(
     listener: TcpListener,
-    server: Arc<Server<impl Answers>>,
+    server: Arc<Server<impl HttpService>>,
     slots: Arc<Semaphore>,
     connections: TaskTracker,
 ) -> io::Result<()> {
@@ -126,11 +126,11 @@ async fn accept_until_stop(
 
 async fn accept_all(
     listener: &TcpListener,
-    server: &Arc<Server<impl Answers>>,
+    server: &Arc<Server<impl HttpService>>,
     slots: &Arc<Semaphore>,
     connections: &TaskTracker,
 ) -> io::Result<()> {
-    let trouble = Trouble::new();
+    let failure = RecurringFailure::new();
     loop {
         let slot = Arc::clone(slots).acquire_owned().await.map_err(io::Error::other)?;
         match listener.accept().await {
@@ -143,9 +143,9 @@ async fn accept_all(
             },
             Err(error) if closed_before_accept(&error) => {}
             Err(error) => {
-                match trouble.came() {
-                    Some(TroubleReport::Begun) => tracing::warn!(%error, "accept failed; retrying"),
-                    Some(TroubleReport::Lasts(times)) => tracing::warn!(%error, times, "accept still fails; retrying"),
+                match failure.occurred() {
+                    Some(FailureReport::Begun) => tracing::warn!(%error, "accept failed; retrying"),
+                    Some(FailureReport::Lasts(times)) => tracing::warn!(%error, times, "accept still fails; retrying"),
                     None => tracing::debug!(%error, "accept failed; retrying"),
                 }
                 tokio::time::sleep(ACCEPT_BACKOFF).await;
@@ -172,7 +172,7 @@ fn closed_before_accept(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-impl<S: Answers> Server<S> {
+impl<S: HttpService> Server<S> {
     async fn connection(self: Arc<Self>, stream: TcpStream, peer: Peer, _permits: ConnectionPermits) {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "connection closed before the first request");
@@ -219,7 +219,10 @@ impl<S: Answers> Server<S> {
         match &self.http {
             Protocol::One(http) => {
                 self.serve_until_stop(pin!(
-                    http.serve_connection(TokioIo::new(Strict::new(stream, self.limits.head_timeout)), service)
+                    http.serve_connection(
+                        TokioIo::new(CheckedConnection::new(stream, self.limits.head_timeout)),
+                        service
+                    )
                 ))
                 .await
             }

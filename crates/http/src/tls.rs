@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
-use dripfeed_store::PemFault;
+use dripfeed_store::PemError;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::{self, PemObject as _};
@@ -27,9 +27,9 @@ pub struct TlsIdentity {
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     #[error("contains no certificate in PEM format: {0}")]
-    Certificate(#[source] PemFault),
+    Certificate(#[source] PemError),
     #[error("contains no private key in PEM format: {0}")]
-    Key(#[source] PemFault),
+    Key(#[source] PemError),
     #[error("doesn't match the certificate: {0}")]
     Pair(#[source] rustls::Error),
 }
@@ -42,12 +42,12 @@ impl TlsIdentity {
     pub fn from_pem(certificates: &str, key: &str) -> Result<Self, TlsError> {
         let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(certificates.as_bytes())
             .collect::<Result<_, _>>()
-            .map_err(|error| TlsError::Certificate(PemFault(error)))?;
+            .map_err(|error| TlsError::Certificate(PemError(error)))?;
         if chain.is_empty() {
-            return Err(TlsError::Certificate(PemFault(pem::Error::NoItemsFound)));
+            return Err(TlsError::Certificate(PemError(pem::Error::NoItemsFound)));
         }
         let expires = chain.iter().filter_map(expiry).min();
-        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|error| TlsError::Key(PemFault(error)))?;
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|error| TlsError::Key(PemError(error)))?;
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .and_then(|versions| versions.with_no_client_auth().with_single_cert(chain, key))
@@ -58,7 +58,7 @@ impl TlsIdentity {
         Ok(Self { http1, http2: Arc::new(config), expires })
     }
 
-    /// When the chain expires, that is, the first of its certificates. Returns `None` if that can't be read.
+    /// Returns when the chain expires, that is, the first of its certificates. Returns `None` if that can't be read.
     #[must_use]
     pub const fn expires(&self) -> Option<SystemTime> {
         self.expires

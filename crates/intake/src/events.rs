@@ -8,7 +8,7 @@ mod stream;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
-use dripfeed_auth::{Read, Waiter};
+use dripfeed_auth::{LimitedCaller, Read};
 use dripfeed_http::event_stream;
 use http::HeaderMap;
 use serde::Deserialize;
@@ -54,7 +54,7 @@ pub(crate) async fn events(
     ClientIp(address): ClientIp,
 ) -> Result<Response, Problem> {
     let states = states(query.states.as_deref())?;
-    let permit = intake.streams().enter(Waiter::new(caller.id(), address)).ok_or_else(|| {
+    let permit = intake.streams().enter(LimitedCaller::new(caller.id(), address)).ok_or_else(|| {
         Problem::new(
             Code::ManyStreams,
             "close other streams, or raise intake.max_event_streams or intake.max_event_streams_per_caller",

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
-use dripfeed_auth::{ApiKeys, BodyBudget, Caller, CallerTurns, LOOKUPS, SUBMISSIONS, Turn, WaitLimit, Waiter};
+use dripfeed_auth::{ApiKeys, BodyBudget, Caller, CallerTurns, LOOKUPS, LimitedCaller, SUBMISSIONS, Turn, WaitLimit};
 use dripfeed_bucket::{Bucket, BucketError, Buckets, INSTALLATION};
 use dripfeed_http::Health;
 use dripfeed_limit::Services;
@@ -136,7 +136,7 @@ impl Intake {
     /// As `work`.
     pub(crate) async fn in_turn<T, W>(
         &self,
-        caller: Waiter,
+        caller: LimitedCaller,
         bucket: &Bucket,
         work: impl FnOnce(Bucket) -> W,
     ) -> Result<T, Problem>
@@ -150,7 +150,7 @@ impl Intake {
     /// Waits for the turn of a caller whose request reads more from Redis than the state of one job or bucket. Work
     /// that must have the turn to its end, even if the client disconnects, should be run with [`Turn::run`].
     pub(crate) async fn lookup_turn(&self, caller: &Caller, address: Option<IpAddr>) -> Turn {
-        self.0.lookups.take_one(Waiter::new(caller.id(), address)).await
+        self.0.lookups.take_one(LimitedCaller::new(caller.id(), address)).await
     }
 
     pub(crate) fn waits(&self) -> &WaitLimit {

@@ -1,6 +1,6 @@
 //! The HTTP API: submits jobs, and inspects and operates buckets, jobs and services. One file per operation.
 //!
-//! The path of a submission: `router::front` or `router` (the route) → `request::access` (authorization) →
+//! The path of a submission: `router::entry_point` or `router` (the route) → `request::access` (authorization) →
 //! `submit::{single, proxy, batch}` (parsing) → `submit::admit` (the bucket decides) → `submit::{receipt, sync_wait}`
 //! or `problem` (the response).
 //!
@@ -27,7 +27,7 @@ mod submit;
 pub use buckets::define::definitions::{DefinitionError, Definitions, PreparedDefinition};
 pub use installation::redis_servers::RedisServers;
 pub use intake::Intake;
-pub use router::front::Front;
+pub use router::entry_point::EntryPoint;
 pub use router::openapi;
 pub use schedules::firing::submit_scheduled;
 pub use settings::IntakeSettings;

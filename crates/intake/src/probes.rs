@@ -4,7 +4,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
-use dripfeed_auth::{Read, Waiter};
+use dripfeed_auth::{LimitedCaller, Read};
 use dripfeed_http::Health;
 use http::HeaderMap;
 
@@ -14,9 +14,9 @@ use crate::openapi::responses;
 use crate::problem::{Code, Problem};
 use crate::request::access::Allowed;
 use crate::request::client_ip::ClientIp;
-use crate::request::unread;
+use crate::request::response_memory;
 
-/// The three routes without authentication, for a separate port.
+/// Returns the three routes without authentication, for a separate port.
 pub fn router(exporter: MetricsExporter) -> Router {
     let metrics =
         get(async |State(exporter): State<MetricsExporter>, headers: HeaderMap| export(&exporter, &headers).await);
@@ -67,7 +67,7 @@ pub(crate) async fn metrics(
         return Err(Problem::new(Code::Forbidden, "metrics cover all buckets, and this key is restricted to some"));
     }
     let metrics = export(intake.exporter(), &headers).await?;
-    unread::reserve(&intake, Waiter::new(caller.id(), address), metrics).await
+    response_memory::reserve(&intake, LimitedCaller::new(caller.id(), address), metrics).await
 }
 
 async fn export(exporter: &MetricsExporter, headers: &HeaderMap) -> Result<Response, Problem> {

@@ -6,6 +6,6 @@ pub(crate) mod client_ip;
 pub(crate) mod json;
 pub(crate) mod pagination;
 pub(crate) mod preconditions;
-pub(crate) mod sight;
+pub(crate) mod response_memory;
 pub(crate) mod time;
-pub(crate) mod unread;
+pub(crate) mod visibility;

@@ -1,8 +1,8 @@
 //! The routes of the API, and the middleware around them.
 
 mod calls;
+pub(crate) mod entry_point;
 mod explorer;
-pub(crate) mod front;
 mod index;
 
 use std::io;
@@ -13,8 +13,8 @@ use axum::extract::State;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
-use dripfeed_auth::{Caller, Waiter};
-use dripfeed_http::{Answers, ConnectionLimits, Health, Listener, limits};
+use dripfeed_auth::{Caller, LimitedCaller};
+use dripfeed_http::{ConnectionLimits, Health, HttpService, Listener, limits};
 use http::{Extensions, HeaderMap, HeaderValue, Request, header};
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -26,7 +26,7 @@ use crate::probes;
 use crate::problem::{Code, Problem};
 use crate::request::body;
 use crate::request::client_ip::ClientIp;
-use crate::request::unread;
+use crate::request::response_memory;
 use crate::submit::proxy;
 
 /// Responses may contain text of upstreams and callers, so no browser may run, load or frame anything in them.
@@ -38,18 +38,18 @@ const OWN_SCRIPTS: &str = "default-src 'none'; script-src 'self'; style-src 'sel
      img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 impl Intake {
-    /// All routes.
+    /// Returns all routes.
     pub fn router(&self) -> Router {
         self.api_with(Router::new())
     }
 
-    /// All routes and `more`, with the same checks.
+    /// Returns all routes and `more`, with the same checks.
     pub fn api_with(&self, more: Router) -> Router {
         self.complete(self.api(more))
     }
 
-    /// All routes and `more`, for calls within this process. Without the checks around them, as the original request
-    /// has passed these.
+    /// Returns all routes and `more`, for calls within this process. Without the checks around them, as the original
+    /// request has passed these.
     pub fn api_within(&self, more: Router) -> Router {
         with_fallbacks(self.api(more))
     }
@@ -58,12 +58,12 @@ impl Intake {
         self.routes().route("/", get(index::index)).merge(more)
     }
 
-    /// All routes, and the dashboard, whose routes include `/`.
+    /// Returns all routes, and the dashboard, whose routes include `/`.
     pub fn router_with(&self, page: Router) -> Router {
         self.complete(self.routes().merge(self.with_bodies(page)))
     }
 
-    /// The dashboard without the API, for a separate address, with the same checks.
+    /// Returns the dashboard without the API, for a separate address, with the same checks.
     pub fn page_alone(&self, page: Router) -> Router {
         self.complete(self.with_bodies(page))
     }
@@ -114,7 +114,7 @@ impl Intake {
     /// # Errors
     /// When the listener fails.
     pub async fn serve(&self, listener: impl Into<Listener>, stop: CancellationToken) -> io::Result<()> {
-        self.serve_with(listener, self.front(), stop).await
+        self.serve_with(listener, self.entry_point(), stop).await
     }
 
     /// Like [`Intake::serve`], with another service.
@@ -124,7 +124,7 @@ impl Intake {
     pub async fn serve_with(
         &self,
         listener: impl Into<Listener>,
-        answers: impl Answers,
+        answers: impl HttpService,
         stop: CancellationToken,
     ) -> io::Result<()> {
         let settings = self.settings();
@@ -150,12 +150,12 @@ impl Intake {
     /// Waits for the stop, then reports not ready for `drain_delay`.
     async fn drain_delayed(&self, stop: &CancellationToken) {
         stop.cancelled().await;
-        self.health().leave();
+        self.health().mark_not_ready();
         tokio::time::sleep(self.settings().drain_delay).await;
     }
 }
 
-/// The API's description.
+/// Returns the API's description.
 #[must_use]
 pub fn openapi() -> OpenApi {
     document::complete(calls::description())
@@ -201,7 +201,7 @@ async fn refuse_while_draining(State(health): State<Health>, request: Request<Bo
 /// job, for its caller alone.
 async fn answer_call(State(intake): State<Intake>, request: Request<Body>, next: Next) -> Response {
     let (is_read, path) = (request.method().is_safe(), request.uri().path());
-    let is_operation = !is_read && front::bucket_of(path).is_none();
+    let is_operation = !is_read && entry_point::bucket_of(path).is_none();
     let reader = is_read.then(|| reader_of(&intake, request.headers(), request.extensions()));
     let response = refuse_while_draining(State(intake.health().clone()), request, next);
     if is_operation {
@@ -210,13 +210,13 @@ async fn answer_call(State(intake): State<Intake>, request: Request<Body>, next:
     let response = response.await;
     let Some(reader) = reader else { return response };
     // Only responses to reads are refused if there is no memory for them.
-    unread::reserve(&intake, reader, Problem::response_to_read(response)).await.into_response()
+    response_memory::reserve(&intake, reader, Problem::response_to_read(response)).await.into_response()
 }
 
 /// The caller that gets the response to a request.
-fn reader_of(intake: &Intake, headers: &HeaderMap, extensions: &Extensions) -> Waiter {
+fn reader_of(intake: &Intake, headers: &HeaderMap, extensions: &Extensions) -> LimitedCaller {
     let ClientIp(address) = ClientIp::from_head(headers, extensions, intake);
-    Waiter::new(intake.keys().caller(headers).as_ref().and_then(Caller::id), address)
+    LimitedCaller::new(intake.keys().caller(headers).as_ref().and_then(Caller::id), address)
 }
 
 /// Checks every request and completes every response, in one layer, because each layer costs an allocation and a copy

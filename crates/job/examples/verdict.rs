@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let retry = Retry { attempts: 5, first: duration::parse("1s")?, max: duration::parse("10m")? };
     for status in [200, 404, 429, 503] {
         let answer = UpstreamAnswer::Status { status, retry_after: None, exhausted_for: None, no_retry: false };
-        match answer.judge() {
+        match answer.verdict() {
             Verdict::Delivered => println!("{status}: delivered"),
             Verdict::Throttled { .. } => println!("{status}: the bucket is throttled, no attempt is counted"),
             Verdict::Dead(reason) => println!("{status}: dead-lettered: {reason}"),

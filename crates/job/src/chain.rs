@@ -84,7 +84,7 @@ impl Chain {
     /// A job of this depth creates no outcome jobs, so that a cycle of buckets ends.
     pub const MOST_DEPTH: u32 = 8;
 
-    /// The field of the entry: depth and targets, or empty for the defaults.
+    /// Returns the field of the entry: depth and targets, or empty for the defaults.
     #[must_use]
     pub fn to_field(&self) -> String {
         match self {

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use crate::submission::Submission;
 
-/// 32 hexadecimal digits: a hash of method, path and body, each prefixed by its length.
+/// Returns 32 hexadecimal digits: a hash of method, path and body, each prefixed by its length.
 #[must_use]
 pub fn fingerprint(submission: &Submission) -> String {
     let method = submission.method.as_ref().map_or("", http::Method::as_str);
@@ -31,13 +31,13 @@ mod tests {
     }
 
     #[test]
-    fn it_is_as_it_is_stored_with_the_keys_of_earlier_versions() {
+    fn the_fingerprint_equals_those_stored_by_earlier_versions() {
         assert_eq!(of(None, "17"), "ede8a631eb0d3c7fa758fbabfc8a85b3");
         assert_eq!(of(Some(http::Method::PUT), "x"), "35f273f88b326ceb5b58b7041af486d8");
     }
 
     #[test]
-    fn another_body_or_method_is_another_submission() {
+    fn another_body_or_method_has_another_fingerprint() {
         assert_eq!(of(None, "a"), of(None, "a"));
         assert_eq!(of(None, "a").len(), 32);
         assert_ne!(of(None, "a"), of(None, "b"));

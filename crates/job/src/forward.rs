@@ -84,8 +84,8 @@ impl ForwardHeaders {
         Ok(())
     }
 
-    /// The headers of a proxied request, without connection headers, those of dripfeed, the preference `wait`, and the
-    /// session cookie of the dashboard, which browsers send to all paths of an intake.
+    /// Creates the headers of a proxied request, without connection headers, those of dripfeed, the preference `wait`,
+    /// and the session cookie of the dashboard, which browsers send to all paths of an intake.
     ///
     /// # Errors
     /// For too many headers, or too many bytes of them.
@@ -130,7 +130,7 @@ impl ForwardHeaders {
         self.fields.is_empty()
     }
 
-    /// The field of a stream entry: a JSON array of `[name, value]`, or an empty string.
+    /// Returns the field of a stream entry: a JSON array of `[name, value]`, or an empty string.
     #[must_use]
     pub fn to_field(&self) -> String {
         if self.fields.is_empty() {
@@ -195,8 +195,8 @@ fn without_wait(name: &HeaderName, value: HeaderValue) -> Option<HeaderValue> {
     HeaderValue::from_str(&preferences::for_upstream(text_of(&value)?)?).ok()
 }
 
-/// The value as text if it is UTF-8, which clients send for example in file names; `HeaderValue::to_str` allows only
-/// ASCII. Entries can't store other bytes.
+/// Returns the value as text if it is UTF-8, which clients send for example in file names; `HeaderValue::to_str` allows
+/// only ASCII. Entries can't store other bytes.
 #[must_use]
 pub fn text_of(value: &HeaderValue) -> Option<&str> {
     str::from_utf8(value.as_bytes()).ok()

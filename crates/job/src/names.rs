@@ -101,13 +101,13 @@ impl JobId {
         Self { ms, seq }
     }
 
-    /// When the job was accepted: milliseconds since the epoch, by the Redis clock.
+    /// Returns when the job was accepted: milliseconds since the epoch, by the Redis clock.
     #[must_use]
     pub const fn accepted_ms(self) -> u64 {
         self.ms
     }
 
-    /// The id directly before this one, for ranges that exclude this one. Returns `None` for `0-0`.
+    /// Returns the id directly before this one, for ranges that exclude this one. Returns `None` for `0-0`.
     #[must_use]
     pub const fn previous(self) -> Option<Self> {
         match (self.ms, self.seq) {

@@ -12,7 +12,7 @@ use crate::group::Group;
 use crate::idempotency::IdempotencyKey;
 use crate::path::UpstreamPath;
 use crate::priority::Priority;
-use crate::submission::{Start, Submission};
+use crate::submission::{StartTime, Submission};
 use crate::units::{duration, time};
 
 /// The maximum of a delay and of a deadline. A longer one is most likely a mistake.
@@ -50,7 +50,7 @@ impl OptionName {
         Self::Timeout,
     ];
 
-    /// The name of its header, in lower case.
+    /// Returns the name of its header, in lower case.
     #[must_use]
     pub const fn header(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ impl OptionName {
         }
     }
 
-    /// The name of its member in `options` of a batch item.
+    /// Returns the name of its member in `options` of a batch item.
     #[must_use]
     pub const fn member(self) -> &'static str {
         match self {
@@ -107,8 +107,8 @@ impl OptionName {
             Self::IdempotencyKey => {
                 submission.idempotency_key = Some(IdempotencyKey::parse(text).map_err(OptionError::of)?);
             }
-            Self::Delay => set_start(submission, Start::After(bounded(text, Duration::ZERO, MAX_DELAY)?))?,
-            Self::NotBefore => set_start(submission, Start::At(not_before(text, now)?))?,
+            Self::Delay => set_start(submission, StartTime::After(bounded(text, Duration::ZERO, MAX_DELAY)?))?,
+            Self::NotBefore => set_start(submission, StartTime::At(not_before(text, now)?))?,
             Self::ExpiresIn => submission.expires_in = Some(bounded(text, Duration::from_millis(1), MAX_DELAY)?),
             Self::Method => submission.method = Some(method(text)?),
             Self::Path => submission.path = Some(UpstreamPath::parse(text).map_err(OptionError::of)?),
@@ -144,8 +144,8 @@ fn bounded(text: &str, least: Duration, most: Duration) -> Result<Duration, Opti
 }
 
 /// Sets the start, at most once: of two starts one would be ignored.
-fn set_start(submission: &mut Submission, start: Start) -> Result<(), OptionError> {
-    if submission.start != Start::AtOnce {
+fn set_start(submission: &mut Submission, start: StartTime) -> Result<(), OptionError> {
+    if submission.start != StartTime::AtOnce {
         return Err(OptionError("give either a delay or a time, not both".to_owned()));
     }
     submission.start = start;
@@ -190,8 +190,11 @@ mod tests {
 
     #[test]
     fn options_land_in_the_submission() {
-        assert_eq!(apply(OptionName::Delay, "10s").map(|s| s.start), Ok(Start::After(Duration::from_secs(10))));
-        assert_eq!(apply(OptionName::NotBefore, "1970-01-02T00:00:00Z").map(|s| s.start), Ok(Start::At(86_400_000)));
+        assert_eq!(apply(OptionName::Delay, "10s").map(|s| s.start), Ok(StartTime::After(Duration::from_secs(10))));
+        assert_eq!(
+            apply(OptionName::NotBefore, "1970-01-02T00:00:00Z").map(|s| s.start),
+            Ok(StartTime::At(86_400_000))
+        );
         assert_eq!(apply(OptionName::ExpiresIn, "1m").map(|s| s.expires_in), Ok(Some(Duration::from_mins(1))));
         assert_eq!(apply(OptionName::Method, "PUT").map(|s| s.method), Ok(Some(Method::PUT)));
         assert_eq!(apply(OptionName::Priority, "high").map(|s| s.priority), Ok(Some(Priority::High)));
@@ -216,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_is_refused_with_the_range() {
+    fn a_value_out_of_range_is_refused_with_the_range() {
         for (option, text) in [
             (OptionName::Delay, "-1s"),
             (OptionName::Delay, "87600h"),

@@ -80,8 +80,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The compact line `ending status attempts caller`, if possible; otherwise JSON, as for an outcome with a reason,
-    /// an answer, or without a status.
+    /// Returns the compact line `ending status attempts caller`, if possible; otherwise JSON, as for an outcome with a
+    /// reason, an answer, or without a status.
     #[must_use]
     pub fn to_record(&self) -> String {
         let is_a_word = |caller: &str| !caller.is_empty() && !caller.contains(char::is_whitespace);
@@ -166,14 +166,14 @@ impl AnswerBody {
         self.truncated |= shorten(&mut self.body, most);
     }
 
-    /// The bytes of all fields, before JSON escapes them.
+    /// Returns the bytes of all fields, before JSON escapes them.
     #[must_use]
     pub fn size(&self) -> usize {
         let headers = [&self.content_type, &self.content_encoding].into_iter().flatten();
         self.body.len() + headers.map(String::len).sum::<usize>()
     }
 
-    /// The bytes of the upstream's answer, up to where it was truncated.
+    /// Returns the bytes of the upstream's answer, up to where it was truncated.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         if self.base64 { STANDARD.decode(&self.body).unwrap_or_default() } else { self.body.clone().into_bytes() }

@@ -91,8 +91,8 @@ fn first_segment(path: &str) -> &str {
 /// How often a path is decoded, since each proxy before an upstream may decode it once.
 const MAX_DECODINGS: usize = 4;
 
-/// Whether a segment of a path is `.` or `..`, even percent-encoded: servers resolve these differently. Query and
-/// fragment are ignored.
+/// Returns whether a segment of a path is `.` or `..`, even percent-encoded: servers resolve these differently. Query
+/// and fragment are ignored.
 #[must_use]
 pub fn has_dot_segments(path: &str) -> bool {
     let path = path.split(['?', '#']).next().unwrap_or_default();

@@ -2,8 +2,8 @@
 
 use http::Uri;
 
-/// Whether the URL has no port, or a valid one. `http` accepts any text as a port and ignores what isn't a number up to
-/// 65535, so that connections would use the default port.
+/// Returns whether the URL has no port, or a valid one. `http` accepts any text as a port and ignores what isn't a
+/// number up to 65535, so that connections would use the default port.
 #[must_use]
 pub fn is_usable(url: &Uri) -> bool {
     let Some(authority) = url.authority() else { return true };

@@ -5,7 +5,7 @@ use http::HeaderName;
 
 pub const PREFER: HeaderName = HeaderName::from_static("prefer");
 
-/// The seconds, as they were written, of the first `wait` preference in a value.
+/// Returns the seconds, as they were written, of the first `wait` preference in a value.
 #[must_use]
 pub fn wait(value: &str) -> Option<&str> {
     outside_quotes(value, b',').find_map(|preference| {
@@ -15,7 +15,7 @@ pub fn wait(value: &str) -> Option<&str> {
     })
 }
 
-/// The preferences for the upstream, if the value has any.
+/// Returns the preferences for the upstream, if the value has any.
 #[must_use]
 pub fn for_upstream(value: &str) -> Option<String> {
     let is_ours = |preference: &&str| is_wait(preference.split(['=', ';']).next().unwrap_or_default());
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_but_the_wait_is_for_the_upstream() {
+    fn all_preferences_except_wait_are_forwarded() {
         for (value, left) in [
             ("wait=10", None),
             ("Wait = 10", None),

@@ -27,7 +27,7 @@ pub struct Redaction {
 
 /// How a text may be shown.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum RedactedText {
     /// Unchanged: nothing in it is masked.
     Whole,
     Masked(String),
@@ -36,7 +36,8 @@ pub enum Shown {
 }
 
 impl Redaction {
-    /// `fields`: JSON pointers, such as `/card/number`, and names of headers. Returns `None` if one of them is neither.
+    /// Parses `fields`: JSON pointers, such as `/card/number`, and names of headers. Returns `None` if one of them is
+    /// neither.
     #[must_use]
     pub fn new(fields: &[String]) -> Option<Self> {
         let mut redaction = Self::default();
@@ -56,20 +57,20 @@ impl Redaction {
     }
 
     #[must_use]
-    pub fn of_text(&self, text: &str) -> Shown {
+    pub fn redact_text(&self, text: &str) -> RedactedText {
         if self.pointers.is_empty() {
-            return Shown::Whole;
+            return RedactedText::Whole;
         }
         if is_json(text) {
             return self.of_document(text);
         }
         if may_contain_json(text) {
-            return Shown::Hidden;
+            return RedactedText::Hidden;
         }
         match self.of_form(text) {
-            Some(masked) => Shown::Masked(masked),
-            None if self.may_name_member(text) => Shown::Hidden,
-            None => Shown::Whole,
+            Some(masked) => RedactedText::Masked(masked),
+            None if self.may_name_member(text) => RedactedText::Hidden,
+            None => RedactedText::Whole,
         }
     }
 
@@ -87,33 +88,33 @@ impl Redaction {
     }
 
     /// A text that may be part of another one.
-    fn of_json(&self, text: &str) -> Shown {
+    fn redact_json(&self, text: &str) -> RedactedText {
         match is_json(text) {
             true => self.of_document(text),
-            false if may_contain_json(text) => Shown::Hidden,
-            false => Shown::Whole,
+            false if may_contain_json(text) => RedactedText::Hidden,
+            false => RedactedText::Whole,
         }
     }
 
     /// `json` is an object or an array.
-    fn of_document(&self, json: &str) -> Shown {
+    fn of_document(&self, json: &str) -> RedactedText {
         let answer = self.hides_answer(json).then_some(ANSWER);
         let pointers = self.pointers.iter().map(String::as_str).chain(answer);
-        masked(json, pointers, MASK).map_or(Shown::Whole, Shown::Masked)
+        masked(json, pointers, MASK).map_or(RedactedText::Whole, RedactedText::Masked)
     }
 
     /// Whether the JSON is the body of an outcome job with an answer that isn't shown whole.
     fn hides_answer(&self, json: &str) -> bool {
         let shown = |answer: outcome_job::Answer<'_>| {
-            if answer.base64 { self.of_bytes() } else { self.of_text(&answer.body) }
+            if answer.base64 { self.redact_bytes() } else { self.redact_text(&answer.body) }
         };
-        answer_in(json).is_some_and(|answer| shown(answer) != Shown::Whole)
+        answer_in(json).is_some_and(|answer| shown(answer) != RedactedText::Whole)
     }
 
     /// Bytes that aren't UTF-8 can't be parsed, and may be JSON in another encoding, or compressed.
     #[must_use]
-    pub const fn of_bytes(&self) -> Shown {
-        if self.pointers.is_empty() { Shown::Whole } else { Shown::Hidden }
+    pub const fn redact_bytes(&self) -> RedactedText {
+        if self.pointers.is_empty() { RedactedText::Whole } else { RedactedText::Hidden }
     }
 
     /// Masks a dead letter or a job, as the API returns it.
@@ -138,11 +139,15 @@ impl Redaction {
         let Some(item) = item.as_object_mut() else { return };
         let is_bytes = ["body_base64", "base64"].iter().filter_map(|name| item.get(*name)).any(is_given);
         let text = item.get("body").and_then(Value::as_str);
-        let shown = if is_bytes { self.of_bytes() } else { text.map_or(Shown::Whole, |text| self.of_text(text)) };
+        let shown = if is_bytes {
+            self.redact_bytes()
+        } else {
+            text.map_or(RedactedText::Whole, |text| self.redact_text(text))
+        };
         let masked = match shown {
-            Shown::Whole => return,
-            Shown::Masked(text) => text,
-            Shown::Hidden => MASK.to_owned(),
+            RedactedText::Whole => return,
+            RedactedText::Masked(text) => text,
+            RedactedText::Hidden => MASK.to_owned(),
         };
         item.insert("body".to_owned(), masked.into());
         if is_bytes {

@@ -24,7 +24,7 @@ pub struct Submission {
     pub caller: Option<String>,
     pub traceparent: Option<String>,
     pub idempotency_key: Option<IdempotencyKey>,
-    pub start: Start,
+    pub start: StartTime,
     /// By default normal.
     pub priority: Option<Priority>,
     /// The group for fair queuing, instead of the caller.
@@ -41,7 +41,7 @@ pub struct Submission {
 
 /// When a job may be called for the first time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Start {
+pub enum StartTime {
     #[default]
     AtOnce,
     After(Duration),

@@ -1,8 +1,8 @@
 //! Durations, times, rates, shares, sizes and counts in text form.
 
-pub(crate) mod counted;
 pub mod duration;
 pub mod expected;
+pub(crate) mod pluralize;
 pub mod rate;
 pub mod share;
 pub mod size;

@@ -9,7 +9,7 @@ use dripfeed_store::Durability;
 
 use crate::error::LabError;
 
-/// Of `capacity` jobs, leaking at `rate` with `burst`, with this many calls at once per replica.
+/// Returns the settings of a bucket with this capacity in jobs, rate, burst, and concurrency per replica.
 pub(crate) fn settings(
     name: BucketName,
     kind: Kind,
@@ -64,12 +64,12 @@ pub(crate) fn name(text: &str) -> Result<BucketName, LabError> {
     text.parse().map_err(|error| LabError::Settings(format!("{error}")))
 }
 
-/// Submits one small job; returns whether there was room.
+/// Submits one small job. Returns whether the bucket had room.
 pub(crate) async fn hand_in(bucket: &Bucket) -> Result<bool, BucketError> {
     Ok(matches!(bucket.admit(job()).await?, Admission::Admitted(_)))
 }
 
-/// Submits this many; returns how many there was room for.
+/// Submits this many small jobs. Returns the number of accepted ones.
 pub(crate) async fn fill(bucket: &Bucket, jobs: usize) -> Result<usize, BucketError> {
     let mut admitted = 0;
     for answer in bucket.admit_many(vec![job(); jobs]).await {

@@ -1,4 +1,4 @@
-//! The calls that got through, and what can be said of them for sure.
+//! A log of allowed calls, and bounds on how many were allowed within a time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,28 +7,28 @@ use parking_lot::Mutex;
 
 use crate::clock::Clock;
 
-/// A call that passed, at some time between these two.
+/// An allowed call. The decision was made at some time between these two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PassedCall {
     pub(crate) asked: Instant,
     pub(crate) answered: Instant,
 }
 
-/// All of them, in the order in which they were known to have passed.
+/// All allowed calls, in the order of their answers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PassedCalls(Vec<PassedCall>);
 
-/// Where they are written down while they come. Clones write into one log.
+/// Records allowed calls during an experiment. Clones share the log.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallLog(Arc<Mutex<Vec<PassedCall>>>);
 
 impl CallLog {
-    /// A call that was asked for at `asked` and has passed by now.
+    /// Records a call that was requested at `asked`, and has just been allowed.
     pub(crate) fn passed(&self, asked: Instant) {
         self.0.lock().push(PassedCall { asked, answered: Instant::now() });
     }
 
-    /// A call that was seen to pass.
+    /// Records a call that was observed at `at`.
     pub(crate) fn seen(&self, at: Instant) {
         self.0.lock().push(PassedCall { asked: at, answered: at });
     }
@@ -60,13 +60,13 @@ impl PassedCalls {
         self.0.iter()
     }
 
-    /// Those that came within `window` from the first one on.
+    /// Returns the calls within `window` after the first one.
     pub(crate) fn within_first(&self, window: Duration) -> Self {
         let Some(first) = self.first() else { return Self::default() };
         Self(self.0.iter().filter(|pass| pass.answered < first + window).copied().collect())
     }
 
-    /// How many in each `bin` from `begin` on, up to the last one.
+    /// Returns the number of calls in each `bin` from `begin` on, up to the last call.
     pub(crate) fn per(&self, bin: Duration, begin: Instant) -> Vec<u64> {
         let mut bins = Vec::new();
         for pass in &self.0 {
@@ -80,7 +80,7 @@ impl PassedCalls {
         bins
     }
 
-    /// The most that were surely within one window of this length, wherever it begins.
+    /// Returns the maximum number of calls that were certainly within one window of this length.
     pub(crate) fn most_within(&self, window: Duration) -> u64 {
         let within = |first: &PassedCall| {
             let [begin, end] =
@@ -90,7 +90,8 @@ impl PassedCalls {
         self.0.iter().map(within).max().map_or(0, count)
     }
 
-    /// The most that were surely within one window of the Redis clock, of those that begin at multiples of `period`.
+    /// Returns the most that were surely within one window of the Redis clock, of those that begin at multiples of
+    /// `period`.
     pub(crate) fn most_in_aligned(&self, period: Duration, clock: Clock) -> u64 {
         let period = i64::try_from(period.as_micros()).unwrap_or(i64::MAX).max(1);
         let window = |pass: &PassedCall| {
@@ -103,13 +104,13 @@ impl PassedCalls {
         windows.chunk_by(|a, b| a == b).map(|same| count(same.len())).max().unwrap_or(0)
     }
 
-    /// How often one surely came sooner after another than `gap`.
+    /// Returns how many calls certainly came less than `gap` after the one before.
     pub(crate) fn closer_than(&self, gap: Duration) -> u64 {
         count(self.0.windows(2).filter(|pair| pair[1].answered - pair[0].asked < gap).count())
     }
 }
 
-/// Beyond this a chart can't be read.
+/// More bins wouldn't be readable in a chart.
 const MOST_BINS: usize = 10_000;
 
 fn count(n: usize) -> u64 {

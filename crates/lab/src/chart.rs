@@ -1,4 +1,4 @@
-//! What an experiment found, as a picture: SVG, for a page or a browser.
+//! The chart of an experiment, as SVG.
 
 mod costs;
 mod lines;
@@ -16,7 +16,7 @@ type Area<'s> = DrawingArea<SVGBackend<'s>, Shift>;
 const WIDTH: u32 = 1000;
 
 impl Results {
-    /// The chart of an experiment with this title, as the text of an SVG file.
+    /// Returns the chart of an experiment with this title, as the text of an SVG file.
     ///
     /// # Errors
     /// When it can't be drawn, which is a bug.

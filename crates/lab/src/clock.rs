@@ -1,4 +1,4 @@
-//! The Redis clock, by which windows begin and end, read off this machine's.
+//! Estimates the Redis clock, by which windows begin and end, from this machine's clock.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -7,14 +7,14 @@ use redis::cmd;
 
 use crate::error::LabError;
 
-/// An instant of this machine, and what the Redis clock showed then.
+/// An instant of this machine, and the time of the Redis clock then.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     at: Instant,
     us: i64,
 }
 
-/// The answer that came back soonest shows the time best.
+/// Of several requests, the one with the shortest round trip gives the most exact time.
 const LOOKS: usize = 20;
 
 impl Clock {
@@ -32,19 +32,19 @@ impl Clock {
         Ok(best.map_or_else(now, |(_, clock)| clock))
     }
 
-    /// A clock that showed `us` at `at`.
+    /// Creates a clock that showed `us` at `at`.
     #[cfg(test)]
     pub(crate) fn showing(us: i64, at: Instant) -> Self {
         Self { at, us }
     }
 
-    /// µs of the Redis clock at an instant.
+    /// Returns the Redis clock at an instant, in µs since 1970.
     pub(crate) fn us(&self, at: Instant) -> i64 {
         let micros = |duration: Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
         if at >= self.at { self.us + micros(at - self.at) } else { self.us - micros(self.at - at) }
     }
 
-    /// How long it is until the next multiple of `period`.
+    /// Returns the time until the next multiple of `period`.
     pub(crate) fn until_next(&self, period: Duration) -> Duration {
         let period = i64::try_from(period.as_micros()).unwrap_or(1).max(1);
         let into = self.us(Instant::now()).rem_euclid(period);

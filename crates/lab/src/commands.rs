@@ -1,4 +1,4 @@
-//! What Redis has spent on which command, by its own count.
+//! CPU time and calls by Redis command, from `INFO commandstats`.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use redis::cmd;
 
 use crate::error::LabError;
 
-/// Calls and µs by command, since the server started.
+/// Calls, and their time in µs, by command, since the server started.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CommandStats(BTreeMap<String, Commands>);
 
@@ -17,7 +17,7 @@ pub(crate) struct Commands {
     pub(crate) us: u64,
 }
 
-/// How scripts are called.
+/// The commands that call scripts.
 pub(crate) const SCRIPTS: [&str; 2] = ["eval", "evalsha"];
 
 impl CommandStats {
@@ -37,7 +37,7 @@ impl CommandStats {
         Self(info.lines().filter_map(line).collect())
     }
 
-    /// What was spent on `commands` from `before` until now.
+    /// Returns calls and time of `commands` since `before`.
     pub(crate) fn since(&self, before: &Self, commands: &[&str]) -> Commands {
         let sum = |spent: &Self| {
             let found = commands.iter().filter_map(|name| spent.0.get(*name));
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_spent_between_two_looks_is_told_by_command() {
+    fn time_between_two_reads_is_reported_by_command() {
         let before = CommandStats::read("# Commandstats\r\ncmdstat_evalsha:calls=10,usec=100,usec_per_call=10.00\r\n");
         let now = CommandStats::read(
             "# Commandstats\r\n\

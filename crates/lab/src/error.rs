@@ -1,4 +1,4 @@
-//! What can go wrong with an experiment, other than that it doesn't hold.
+//! Errors that stop an experiment. A figure beyond its bound isn't one.
 
 use std::io;
 
@@ -18,7 +18,7 @@ pub enum LabError {
     Bucket(#[from] BucketError),
     #[error(transparent)]
     Limit(#[from] LimitError),
-    /// The server has no TS.ADD.
+    /// The server doesn't have time series (`TS.ADD`).
     #[error(
         "the server at {0} has no time series (TS.ADD): name one that has, such as Redis 8 or a Redis with the module \
          timeseries, as --redis URL"
@@ -26,7 +26,7 @@ pub enum LabError {
     NoTimeSeries(String),
     #[error("the chart can't be drawn: {0}")]
     Chart(String),
-    /// Of this machine: a port, a folder, a thread.
+    /// This machine lacks something: a port, a folder, or a thread.
     #[error("the lab can't be set up on this machine")]
     Machine(#[from] io::Error),
     /// A bug: an experiment's own settings are wrong.
@@ -36,7 +36,7 @@ pub enum LabError {
     Late(&'static str, std::time::Duration),
 }
 
-/// Settings of an experiment that don't read.
+/// The error for settings of an experiment that can't be parsed.
 macro_rules! wrong_settings {
     ($($error:ty),*) => { $(
         impl From<$error> for LabError {

@@ -9,13 +9,13 @@ use crate::experiments::{
 use crate::results::Results;
 use crate::testbed::Testbed;
 
-/// A published experiment, and how it is run here.
+/// A published experiment, and the function that repeats it.
 #[derive(Clone, Copy, Debug)]
 pub struct Experiment {
-    /// As it is asked for, and the name of its chart.
+    /// Its name on the command line, and that of its chart.
     pub name: &'static str,
     pub title: &'static str,
-    /// About how many seconds it takes.
+    /// Its approximate duration in seconds.
     pub seconds: u64,
     run: Run,
 }

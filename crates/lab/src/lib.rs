@@ -1,4 +1,4 @@
-//! Published limiters and ours under the same load, side by side, as numbers and charts.
+//! Compares published rate limiters with dripfeed's under the same load, as numbers and charts.
 //!
 //! An [`Experiment`] runs on a [`Testbed`] and comes to an [`Outcome`]: rows that hold a published figure, what the
 //! published approach comes to here, and ours against its bound; and a chart.

@@ -1,4 +1,4 @@
-//! Callers that ask, and go on when they may.
+//! Callers that request calls, and make those that are allowed.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use dripfeed_limit::{LimitError, Limiter, Request};
 use crate::call_log::{CallLog, PassedCalls};
 use crate::error::LabError;
 
-/// Between a caller's questions. The published loops start a program for each.
+/// The pause between two requests of a caller. The published loops start a program for each.
 pub(crate) const PAUSE: Duration = Duration::from_millis(2);
 
-/// Repeats a call until `calls` have passed.
+/// Requests calls until `calls` of them were allowed. Returns the allowed ones.
 pub(crate) async fn until_passed<A>(calls: usize, mut ask: impl FnMut(usize) -> A) -> Result<PassedCalls, LabError>
 where
     A: Future<Output = Result<bool, LabError>>,
@@ -27,7 +27,7 @@ where
     Ok(log.read())
 }
 
-/// Asks every `pause` for as long as `load`.
+/// Requests a call every `pause` for the time `load`. Returns the allowed ones.
 pub(crate) async fn for_as_long_as<A>(
     load: Duration,
     pause: Duration,
@@ -48,7 +48,7 @@ where
     Ok(log.read())
 }
 
-/// Whether a call may pass. One that Redis did not answer in time may not.
+/// Returns whether a call is allowed. Without an answer of Redis in time it isn't.
 pub(crate) async fn passes(limiter: &Limiter, request: &Request<'_>) -> Result<bool, LabError> {
     match limiter.decide(request).await {
         Ok(decision) => Ok(decision.allowed),
@@ -57,7 +57,7 @@ pub(crate) async fn passes(limiter: &Limiter, request: &Request<'_>) -> Result<b
     }
 }
 
-/// A call of one caller.
+/// Returns a request of one caller.
 pub(crate) fn call(caller: &str) -> Request<'_> {
     Request { caller: Some(caller), ..Request::new("GET", "/tigerfeeding") }
 }

@@ -1,4 +1,4 @@
-//! An experiment that was run: what it found, as data.
+//! The outcome of an experiment, as data.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::results::{ApproachLine, ChartData, Implementation, Results, Row};
 use crate::testbed::Testbed;
 use crate::time_series;
 
-/// An experiment that was run. As JSON: its rows, and what got through per 100 ms and per second.
+/// The outcome of an experiment. As JSON: its rows, and the allowed calls per 100 ms and per second.
 #[derive(Debug)]
 pub struct Outcome {
     experiment: Experiment,
@@ -35,7 +35,7 @@ struct LineJson {
 }
 
 impl Experiment {
-    /// Runs it. That it doesn't hold is no error, see [`Outcome::held`].
+    /// Runs the experiment. A figure beyond its bound isn't an error; see [`Outcome::held`].
     ///
     /// # Errors
     /// When it can't be run.
@@ -49,12 +49,12 @@ impl Outcome {
         &self.results.rows
     }
 
-    /// Whether every figure of ours keeps its bound.
+    /// Returns whether every figure of dripfeed's is within its bound.
     pub fn held(&self) -> bool {
         self.results.rows.iter().all(|row| row.held() != Some(false))
     }
 
-    /// The text of an SVG file.
+    /// Returns the chart as the text of an SVG file.
     ///
     /// # Errors
     /// When it can't be drawn, which is a bug.
@@ -62,10 +62,10 @@ impl Outcome {
         self.results.chart(self.experiment.title)
     }
 
-    /// Keeps what got through as time series in Redis, a key for each approach; they stay there.
+    /// Records the allowed calls as time series in Redis, a key for each approach. They are not removed.
     ///
     /// # Errors
-    /// When Redis doesn't take them.
+    /// When Redis refuses them.
     pub async fn record(&self, testbed: &Testbed) -> Result<(), LabError> {
         time_series::record(testbed.store(), testbed.clock(), self.experiment.name, self.lines()).await
     }

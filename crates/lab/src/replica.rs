@@ -1,4 +1,4 @@
-//! A processor on separate threads and connections, so that it can die in the middle of everything.
+//! A processor on separate threads and connections, so that it can be killed at any time.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use crate::testbed::Testbed;
 const LEASE: Duration = Duration::from_secs(3);
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// Dies when dropped.
+/// Killed when dropped.
 pub(crate) struct Replica(Option<Runtime>);
 
 impl Replica {
-    /// Returns when it is connected.
+    /// Starts a replica, and waits until it is connected.
     pub(crate) async fn start(testbed: &Testbed, bucket: &BucketSettings, upstream: &str) -> Result<Self, LabError> {
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("replica").enable_all().build()?;
         let started = runtime.spawn(run(testbed.settings(), bucket.clone(), upstream.to_owned())).await;
@@ -29,7 +29,7 @@ impl Replica {
         Ok(replica)
     }
 
-    /// As SIGKILL does it: its connections break, and nothing is deregistered.
+    /// Kills it like SIGKILL: its connections break, and nothing is deregistered.
     pub(crate) fn kill(self) {
         drop(self);
     }

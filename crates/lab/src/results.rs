@@ -1,4 +1,4 @@
-//! What an experiment found: rows of a table, and what its chart shows.
+//! The results of an experiment: rows of a table, and the data of its chart.
 
 use std::time::Duration;
 
@@ -7,43 +7,43 @@ use serde::ser::{SerializeMap as _, SerializeStruct as _, Serializer};
 
 use crate::call_log::PassedCalls;
 
-/// What one experiment found.
+/// The results of one experiment.
 #[derive(Debug)]
 pub(crate) struct Results {
     pub(crate) rows: Vec<Row>,
     pub(crate) shown: ChartData,
 }
 
-/// What the chart is of.
+/// The data of a chart.
 #[derive(Debug)]
 pub(crate) enum ChartData {
-    /// What got through, over at least this time.
+    /// Allowed calls over time, for at least `load`.
     Lines { lines: Vec<ApproachLine>, load: Duration },
-    /// What something costs: figures beside their bounds.
+    /// Costs, beside their bounds.
     Costs { unit: &'static str, rows: Vec<Row> },
 }
 
-/// One approach, and the calls that it let through.
+/// An approach, and the calls that it allowed.
 #[derive(Debug)]
 pub(crate) struct ApproachLine {
     pub(crate) label: &'static str,
     pub(crate) whose: Implementation,
-    /// What was published of it.
+    /// The published result.
     pub(crate) published: Option<&'static str>,
     pub(crate) passes: PassedCalls,
-    /// Calls a second that the limit allows in the long run.
+    /// The long-term rate of the limit, in calls a second.
     pub(crate) allowed_per_s: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Implementation {
-    /// The published approach, run here.
+    /// The published approach, as repeated here.
     Published,
     Ours,
 }
 
-/// A figure: as it was published, as the published approach comes to it here, and ours.
+/// A figure: the published one, that of the published approach as repeated here, and that of dripfeed.
 #[derive(Clone, Debug)]
 pub struct Row {
     what: String,
@@ -53,10 +53,10 @@ pub struct Row {
     bound: Bound,
 }
 
-/// What our figure must keep.
+/// The bound of dripfeed's figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Bound {
-    /// It is reported for comparison.
+    /// No bound: the figure is only for comparison.
     None,
     AtMost(f64),
     AtLeast(f64),
@@ -88,7 +88,7 @@ impl Row {
         Self { bound: Bound::Exactly(bound.figure()), ..self }
     }
 
-    /// None: nothing was asked of it.
+    /// Returns whether dripfeed's figure is within its bound, or `None` without a bound.
     pub fn held(&self) -> Option<bool> {
         match self.bound {
             Bound::None => None,
@@ -98,7 +98,7 @@ impl Row {
         }
     }
 
-    /// As people read it: what, published, the published approach here, ours, bound, whether it was kept.
+    /// Returns the cells of a table: what, published, the published approach here, ours, bound, whether it was kept.
     pub fn cells(&self) -> [String; 6] {
         let figure = |figure: Option<f64>| figure.map_or_else(|| "-".to_owned(), shown);
         let bound = match self.bound {
@@ -124,7 +124,7 @@ impl Row {
     }
 }
 
-/// Without digits that mean nothing.
+/// Formats a figure without insignificant digits.
 fn shown(figure: f64) -> String {
     if figure.fract() == 0.0 || figure.abs() >= 1000.0 {
         format!("{figure:.0}")
@@ -135,7 +135,7 @@ fn shown(figure: f64) -> String {
     }
 }
 
-/// What a figure is made of.
+/// A type that can be a figure.
 pub(crate) trait Figure {
     fn figure(self) -> f64;
 }

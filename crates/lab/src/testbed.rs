@@ -1,4 +1,4 @@
-//! The Redis that an experiment is run on: a private one, or a given one, in which it leaves nothing.
+//! The Redis of an experiment: a private server, or a given one, from which the experiment removes its keys.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ pub struct Testbed {
 }
 
 impl Testbed {
-    /// A server of the experiment's own, which keeps nothing on disk.
+    /// Starts a private server without persistence.
     ///
     /// # Errors
     /// When none is installed, or it doesn't start.
@@ -32,7 +32,7 @@ impl Testbed {
         Self::new(Some((server, folder)), address, "dripfeed-lab".to_owned()).await
     }
 
-    /// A server that others may be using: the experiment's keys bear a name that nobody else has.
+    /// Connects to a server that others may use: the keys of the experiment have a unique prefix.
     ///
     /// # Errors
     /// When it can't be reached.
@@ -65,22 +65,22 @@ impl Testbed {
         patient(self.address.clone(), &self.prefix)
     }
 
-    /// Another connection, as another process has one.
+    /// Opens another connection, like that of another process.
     pub(crate) async fn connect(&self) -> Result<Store, LabError> {
         Ok(Store::connect(&self.settings()).await?)
     }
 
-    /// A key of an approach that isn't ours.
+    /// Returns a key for a published approach.
     pub(crate) fn key(&self, name: &str) -> String {
         format!("{}:published:{name}", self.prefix)
     }
 
-    /// The jobs of a bucket of ours, a stream.
+    /// Returns the key of the jobs of a dripfeed bucket, a stream.
     pub(crate) fn jobs_key(&self, bucket: &str) -> String {
         format!("{}:{{{bucket}}}:jobs", self.prefix)
     }
 
-    /// A limiter of its own replica, by policies in YAML.
+    /// Creates a limiter of a separate replica, with policies in YAML.
     pub(crate) async fn limiter(&self, service: &str, policies: &str) -> Result<Limiter, LabError> {
         self.limiter_by(service, load::yaml(policies)?).await
     }
@@ -89,10 +89,10 @@ impl Testbed {
         Ok(Limiter::new(self.connect().await?, service, policies)?)
     }
 
-    /// Leaves nothing behind.
+    /// Removes all keys of the experiment, and stops the private server.
     ///
     /// # Errors
-    /// When Redis doesn't answer, or its own server ends badly.
+    /// When Redis doesn't answer, or the private server fails to stop.
     pub async fn leave(self) -> Result<(), LabError> {
         match self.server {
             Some((server, folder)) => {
@@ -120,12 +120,12 @@ async fn remove_keys(store: &Store, prefix: &str) -> Result<(), LabError> {
     }
 }
 
-/// Until an instant; not at all when it is over.
+/// Sleeps until an instant. Returns at once if it has passed.
 pub(crate) async fn sleep_until(instant: Instant) {
     tokio::time::sleep_until(instant.into()).await;
 }
 
-/// A machine that stands still for a second ends no experiment.
+/// Long, so that a machine that is suspended for a second fails no experiment.
 fn patient(address: Address, prefix: &str) -> RedisSettings {
     const PATIENCE: Duration = Duration::from_secs(10);
     let settings = RedisSettings::new(address, prefix, Durability::Process);

@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::error::LabError;
 use crate::results::{ApproachLine, Implementation};
 
-/// Commands in one round trip.
+/// The maximum number of commands in one round trip.
 const AT_ONCE: usize = 500;
 
 /// # Errors
@@ -21,7 +21,7 @@ pub(crate) async fn require(store: &Store) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Records what got through, in place of what an earlier run has recorded.
+/// Records the allowed calls. Replaces what an earlier run has recorded.
 pub(crate) async fn record(
     store: &Store,
     clock: Clock,
@@ -49,7 +49,7 @@ fn commands(clock: Clock, experiment: &str, number: usize, line: &ApproachLine) 
     let mut delete = cmd("DEL");
     delete.arg(&key);
     let mut create = cmd("TS.CREATE");
-    // Several calls may have passed in one millisecond.
+    // Several calls may have been allowed in one millisecond.
     create.arg(&key).arg(&["RETENTION", "0", "DUPLICATE_POLICY", "SUM", "LABELS", "data", "hits"]);
     create.arg("experiment").arg(experiment).arg("approach").arg(approach);
     let add = |at| {

@@ -1,4 +1,4 @@
-//! The upstream of the experiments: takes a little time, and writes down when each call came, and for which job.
+//! The upstream of the experiments: answers after a short time, and records when each call came, and for which job.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,10 +15,10 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::call_log::{CallLog, PassedCalls};
 use crate::error::LabError;
 
-/// Longer than anything takes on a machine that can be measured on.
+/// A timeout that no call reaches on a machine that is fit for measurements.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// No connection is in the way of a measurement.
+/// High, so that connections don't limit a measurement.
 const LIMITS: ConnectionLimits = ConnectionLimits {
     most: 10_000,
     most_per_address: 10_000,
@@ -32,12 +32,12 @@ const LIMITS: ConnectionLimits = ConnectionLimits {
 pub(crate) struct Upstream {
     takes: Duration,
     log: CallLog,
-    /// With the id of its job, each call that brings one.
+    /// The calls with the id of their job, if they have one.
     jobs: Arc<Mutex<Vec<(String, Instant)>>>,
     calls: Arc<watch::Sender<usize>>,
 }
 
-/// An upstream behind HTTP; gone when dropped.
+/// An HTTP server as upstream. Stopped when dropped.
 pub(crate) struct HttpUpstream {
     pub(crate) upstream: Upstream,
     pub(crate) url: String,
@@ -49,7 +49,7 @@ impl Upstream {
         Self { takes, log: CallLog::default(), jobs: Arc::default(), calls: Arc::new(watch::Sender::new(0)) }
     }
 
-    /// One call.
+    /// Makes one call.
     pub(crate) async fn call(&self) {
         self.log.seen(Instant::now());
         self.calls.send_replace(self.log.count());
@@ -63,7 +63,7 @@ impl Upstream {
         self.call().await;
     }
 
-    /// The jobs that it was called for, each as often as that.
+    /// Returns the jobs of all calls; a job that was called several times is contained several times.
     pub(crate) fn jobs(&self) -> Vec<(String, Instant)> {
         self.jobs.lock().clone()
     }
@@ -72,7 +72,7 @@ impl Upstream {
         self.log.read()
     }
 
-    /// Returns when this many calls have come.
+    /// Waits until this many calls have come.
     pub(crate) async fn has_got(&self, calls: usize) -> Result<(), LabError> {
         let mut count = self.calls.subscribe();
         let got = tokio::time::timeout(PATIENCE, count.wait_for(|got| *got >= calls)).await;

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use dripfeed_store::{Trouble, TroubleReport};
+use dripfeed_store::{FailureReport, RecurringFailure};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::request::Parts;
 use http::{HeaderValue, Request as HttpRequest, Response, StatusCode};
@@ -44,12 +44,12 @@ pub struct LimitLayer {
 }
 
 impl LimitLayer {
-    /// A layer without identities; see [`LimitLayer::identify`].
+    /// Creates a layer without identities; see [`LimitLayer::identify`].
     ///
     /// # Errors
     /// When a policy counts by a field of the body, which this layer doesn't read.
     pub fn new(limiter: Limiter) -> Result<Self, LimitError> {
-        limiter.see_heads_only()?;
+        limiter.refuse_body_fields()?;
         Ok(Self { limiter, identify: Arc::new(|_| Identity::default()), older_fields: false })
     }
 
@@ -67,21 +67,21 @@ impl LimitLayer {
 }
 
 impl<S> Layer<S> for LimitLayer {
-    type Service = Limited<S>;
+    type Service = LimitService<S>;
 
-    fn layer(&self, inner: S) -> Limited<S> {
-        Limited { inner, layer: self.clone() }
+    fn layer(&self, inner: S) -> LimitService<S> {
+        LimitService { inner, layer: self.clone() }
     }
 }
 
 /// A service behind a [`LimitLayer`].
 #[derive(Clone)]
-pub struct Limited<S> {
+pub struct LimitService<S> {
     inner: S,
     layer: LimitLayer,
 }
 
-impl<S, B, R> Service<HttpRequest<B>> for Limited<S>
+impl<S, B, R> Service<HttpRequest<B>> for LimitService<S>
 where
     S: Service<HttpRequest<B>, Response = Response<R>> + Clone + Send + 'static,
     S::Future: Send,
@@ -184,12 +184,12 @@ fn refused<R: From<String>>(decision: &Decision) -> Response<R> {
 
 /// Rate-limited, because it may happen with every request.
 fn log_unchecked(error: &LimitError) {
-    static TROUBLE: Trouble = Trouble::new();
+    static FAILURES: RecurringFailure = RecurringFailure::new();
 
     let error = error as &dyn std::error::Error;
-    match TROUBLE.came() {
-        Some(TroubleReport::Begun) => tracing::warn!(error, "request refused: could not check its rate limit"),
-        Some(TroubleReport::Lasts(times)) => {
+    match FAILURES.occurred() {
+        Some(FailureReport::Begun) => tracing::warn!(error, "request refused: could not check its rate limit"),
+        Some(FailureReport::Lasts(times)) => {
             tracing::warn!(error, times, "requests refused: could not check their rate limits");
         }
         None => tracing::debug!(error, "request refused: could not check its rate limit"),

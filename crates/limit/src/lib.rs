@@ -68,7 +68,7 @@ pub use decide::minutes::{VerdictHistory, VerdictSlot};
 pub use decide::plan::Plan;
 pub use decide::wait::Wait;
 pub use error::LimitError;
-pub use layer::{Identity, LimitLayer, Limited};
+pub use layer::{Identity, LimitLayer, LimitService};
 pub use limiter::Limiter;
 pub use load::{LoadError, LoadFault};
 pub use policy::calendar::{BadCalendar, Calendar, Unit};

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use dripfeed_store::{Store, keep_running};
+use dripfeed_store::{Store, restart_on_panic};
 use tokio::sync::Notify;
 
 use crate::decide::combined::{self, CombinedDecision, PlacedDecision};
@@ -47,7 +47,7 @@ pub struct Limiter {
 }
 
 impl Limiter {
-    /// `tag` is the name of the service, which is part of its Redis keys.
+    /// Creates a limiter. `tag` is the name of the service, which is part of its Redis keys.
     ///
     /// # Errors
     /// When a policy has a tier of the kind `backlog`, because a service has no queue.
@@ -70,9 +70,11 @@ impl Limiter {
         check(&policies, false)?;
         let state = Arc::new(LimiterState::new(store, tag, policies, timeout));
         let (weak, earlier) = (Arc::downgrade(&state), state.async_counter.earlier());
-        tokio::spawn(keep_running("reporting counts", move || keep_reporting(weak.clone(), Arc::clone(&earlier))));
+        tokio::spawn(restart_on_panic("reporting counts", move || keep_reporting(weak.clone(), Arc::clone(&earlier))));
         let (weak, held) = (Arc::downgrade(&state), state.leases.held());
-        tokio::spawn(keep_running("returning quota", move || keep_returning_leases(weak.clone(), Arc::clone(&held))));
+        tokio::spawn(restart_on_panic("returning quota", move || {
+            keep_returning_leases(weak.clone(), Arc::clone(&held))
+        }));
         Ok(Self { state, heads_only: Arc::default() })
     }
 
@@ -92,18 +94,18 @@ impl Limiter {
     }
 
     /// From now on, policies that count by a field of the body are refused, because requests come without bodies.
-    pub(crate) fn see_heads_only(&self) -> Result<(), LimitError> {
+    pub(crate) fn refuse_body_fields(&self) -> Result<(), LimitError> {
         let before = self.heads_only.swap(true, Ordering::Relaxed);
         // On an error the caller can't use the limiter without bodies.
         check(&self.state.policies(), true).inspect_err(|_| self.heads_only.store(before, Ordering::Relaxed))
     }
 
-    /// The decisions so far, by policy.
+    /// Returns the decisions so far, by policy.
     pub fn tally(&self) -> BTreeMap<PolicyId, VerdictCounts> {
         self.state.counts()
     }
 
-    /// The decisions of the last hour, by minute, for the 20 policies that decided first.
+    /// Returns the decisions of the last hour, by minute, for the 20 policies that decided first.
     pub fn history(&self) -> VerdictHistory {
         self.state.history()
     }

@@ -70,7 +70,7 @@ pub struct LoadFault {
 }
 
 impl LoadError {
-    /// An error for faults that further checks of policies have found.
+    /// Creates an error for faults that further checks of policies have found.
     #[must_use]
     pub const fn new(faults: Vec<LoadFault>) -> Self {
         Self { faults }
@@ -174,7 +174,7 @@ fn no_document() -> LoadError {
 /// # Errors
 /// Every fault with its place.
 pub fn list(place: &str, items: Vec<Json>) -> Result<Policies, LoadError> {
-    list_that(place, items, |_| Vec::new())
+    list_with_checks(place, items, |_| Vec::new())
 }
 
 /// As [`list`], with `further` checks of each policy, whose places are relative to it. They see the default of a member
@@ -182,7 +182,7 @@ pub fn list(place: &str, items: Vec<Json>) -> Result<Policies, LoadError> {
 ///
 /// # Errors
 /// Every fault with its place.
-pub fn list_that(
+pub fn list_with_checks(
     place: &str,
     items: Vec<Json>,
     further: impl Fn(&PolicySettings) -> Vec<LoadFault>,

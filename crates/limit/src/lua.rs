@@ -12,12 +12,12 @@ use crate::kinds::RULES;
 /// - `now` sets `now_us`, the Redis clock. Another table of fragments before this one may override it.
 /// - `rules/check`: `limit_check`, `limit_charge`, `limit_report`, `limit_states`; and `limit_flush`, which scripts
 ///   that change a state must call last.
-/// - `rules/plan`: `limit_know`, if plans refer to policies by number ([`crate::KeyIndex::with_policies`]).
+/// - `rules/plan`: `limit_load_policies`, if plans refer to policies by number ([`crate::KeyIndex::with_policies`]).
 /// - `rules/pass`: `limit_pass` and `limit_charge_passed`, a fast path for most allowed requests.
 /// - `rules/refund`: `limit_refund`, `limit_release`.
 /// - `rules/pace`: `limit_room` and `limit_spend`; `limit_state` and `limit_present`, for a state that Redis has lost.
 /// - `rules/refund_pace`: `limit_refund_pace`, for calls of a pace that weren't made.
-/// - `rules/eta`: `limit_look` and `limit_passing`: how long until waiting calls have passed a pace.
+/// - `rules/eta`: `limit_pace_state` and `limit_pace_wait`: how long until waiting calls have passed a pace.
 pub const FRAGMENTS: &Fragments = &[
     Fragment::new("now", include_str!("now.lua")),
     Fragment::new("rules/arithmetic", include_str!("rules/arithmetic.lua")),

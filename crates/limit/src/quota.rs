@@ -68,7 +68,7 @@ impl QuotaPolicy {
     }
 }
 
-/// Both headers; none without quotas. If not all quotas fit, those with the least left are reported.
+/// Returns both headers; none without quotas. If not all quotas fit, those with the least left are reported.
 #[must_use]
 pub fn fields(quotas: &[Quota<'_>]) -> Vec<Field> {
     if quotas.is_empty() {

@@ -16,14 +16,14 @@ use crate::quota::{self, Field, Quota, QuotaPolicy};
 /// Usual number of tiers of all policies that apply to a request.
 const USUAL_TIERS: usize = 4;
 
-/// Whole seconds, rounded up, because a shorter wait would end with another refusal.
+/// Returns whole seconds, rounded up, because a shorter wait would end with another refusal.
 pub fn seconds_up(time: Duration) -> u64 {
     time.as_secs() + u64::from(time.subsec_nanos() > 0)
 }
 
 impl Decision {
-    /// The headers for a response: those of the enforced tiers, as many as fit; and `Retry-After` if the request was
-    /// refused and waiting helps.
+    /// Returns the headers for a response: those of the enforced tiers, as many as fit; and `Retry-After` if the
+    /// request was refused and waiting helps.
     pub fn fields(&self) -> Vec<Field> {
         let quota =
             |(policy, tier): (_, &TierVerdict)| Quota { policy, left: tier.shown_remaining(), reset_s: reset_s(tier) };
@@ -34,8 +34,8 @@ impl Decision {
         fields
     }
 
-    /// `x-ratelimit-limit`, `-remaining` and `-reset` of the tier with the least left. Without `-reset` if nothing is
-    /// left and the time of the reset is unknown.
+    /// Returns `x-ratelimit-limit`, `-remaining` and `-reset` of the tier with the least left. Without `-reset` if
+    /// nothing is left and the time of the reset is unknown.
     pub fn older_fields(&self) -> Vec<Field> {
         let Some((_, tier)) = self.enforced_tiers().into_iter().min_by_key(|(_, tier)| tier.shown_remaining()) else {
             return Vec::new();
@@ -52,7 +52,7 @@ impl Decision {
         fields
     }
 
-    /// The remaining quota of the tier with the least left; `None` without enforced tiers.
+    /// Returns the remaining quota of the tier with the least left; `None` without enforced tiers.
     pub fn least_remaining(&self) -> Option<u64> {
         self.enforced_tiers().into_iter().map(|(_, tier)| tier.shown_remaining()).min()
     }

@@ -20,7 +20,7 @@ use std::error::Error;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use dripfeed_store::{Call, Store, keep_running};
+use dripfeed_store::{Call, Store, restart_on_panic};
 use redis::FromRedisValue;
 use tokio::sync::Mutex;
 
@@ -68,11 +68,11 @@ impl Services {
         let shared = Arc::new(Shared { store, keys, known_services: KnownServices::new(timeout), heartbeat });
         shared.beat().await;
         let weak = Arc::downgrade(&shared);
-        tokio::spawn(keep_running("following services", move || keep_beating(weak.clone())));
+        tokio::spawn(restart_on_panic("following services", move || keep_beating(weak.clone())));
         Self(shared)
     }
 
-    /// The rules of a service. `None` if it isn't registered.
+    /// Returns the rules of a service. Returns `None` if it isn't registered.
     ///
     /// # Errors
     /// When nothing could be read from Redis yet.
@@ -89,7 +89,7 @@ impl Services {
         self.rules(name)
     }
 
-    /// Decides on a request to a service, as [`crate::Limiter::decide`]. `None` if the service isn't registered.
+    /// Decides on a request, as [`crate::Limiter::decide`]. Returns `None` if the service isn't registered.
     ///
     /// # Errors
     /// When nothing could be read from Redis yet, and as [`crate::Limiter::decide`].
@@ -100,8 +100,7 @@ impl Services {
         }
     }
 
-    /// Decides on several requests as on one, as [`crate::Limiter::decide_together`]. `None` if the service isn't
-    /// registered.
+    /// Decides on requests as [`crate::Limiter::decide_together`]. Returns `None` if the service isn't registered.
     ///
     /// # Errors
     /// As [`Services::check`].
@@ -121,7 +120,7 @@ impl Services {
         self.0.known_services.tally()
     }
 
-    /// The decisions of a service's policies at this intake in the last hour. `None` if it isn't registered.
+    /// Returns the decisions of a service at this intake in the last hour, or `None` if it isn't registered.
     ///
     /// # Errors
     /// When nothing could be read from Redis yet.

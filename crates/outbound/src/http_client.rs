@@ -23,8 +23,8 @@ use tokio_util::task::AbortOnDropHandle;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceExt as _};
 
-use crate::answer_bound::{Allowance, BoundedConnection};
-use crate::kept_connections::{IDLE_TIMEOUT, KeptConnections, OpenConnection, UsedConnection, idle_time};
+use crate::connection_pool::{ConnectionPool, IDLE_TIMEOUT, OpenConnection, PooledConnection, idle_time};
+use crate::response_limit::{Allowance, BoundedConnection};
 
 /// Size of the read buffer. A head that isn't complete after this many bytes is refused; as the last read may return as
 /// many again, one of less than twice the size may pass.
@@ -57,13 +57,13 @@ pub struct HttpClient {
     /// The URL of any resource of the origin.
     url: Uri,
     host: HeaderValue,
-    kept: Arc<KeptConnections>,
+    pool: Arc<ConnectionPool>,
     /// The highest number of headers of a response so far, at least 1; 0 before the first response.
     headers_seen: AtomicUsize,
 }
 
 impl Dial {
-    /// With a connector, such as one of `hyper_rustls`.
+    /// Creates it with a connector, such as one of `hyper_rustls`.
     pub fn new<S>(connector: S) -> Self
     where
         S: Service<Uri, Response = Connection, Error = BoxError> + Clone + Send + Sync + 'static,
@@ -78,10 +78,10 @@ impl Dial {
 }
 
 impl HttpClient {
-    /// `url` is that of any resource of the origin.
+    /// Creates a client for the origin of `url`.
     #[must_use]
     pub fn new(dial: Arc<Dial>, url: Uri) -> Self {
-        Self { host: host_of(&url), dial, url, kept: Arc::default(), headers_seen: AtomicUsize::new(0) }
+        Self { host: host_of(&url), dial, url, pool: Arc::default(), headers_seen: AtomicUsize::new(0) }
     }
 
     /// Sends a request. Returns the head of the response, and the connection for reading its body. Of the request's
@@ -92,18 +92,18 @@ impl HttpClient {
     pub async fn request(
         &self,
         mut request: Request<Full<Bytes>>,
-    ) -> Result<(Response<Incoming>, UsedConnection), RequestError> {
+    ) -> Result<(Response<Incoming>, PooledConnection), RequestError> {
         let path = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
         *request.uri_mut() = Uri::from(path);
         request.headers_mut().entry(HOST).or_insert_with(|| self.host.clone());
-        while let Some(mut connection) = self.kept.take(self.may_send_many_headers()) {
+        while let Some(mut connection) = self.pool.take(self.may_send_many_headers()) {
             connection.allowance.allow_head();
             match connection.requests.try_send_request(request).await {
                 Ok(answer) => return Ok(self.answered(answer, connection)),
                 Err(mut error) => match error.take_message() {
                     Some(unsent) => request = unsent,
                     None => {
-                        self.kept.distrust();
+                        self.pool.suspend();
                         return Err(self.unanswered(error.into_error()));
                     }
                 },
@@ -131,13 +131,13 @@ impl HttpClient {
         &self,
         answer: Response<Incoming>,
         mut connection: OpenConnection,
-    ) -> (Response<Incoming>, UsedConnection) {
+    ) -> (Response<Incoming>, PooledConnection) {
         connection.idle_time = idle_time(answer.status(), answer.headers());
         connection.answers += 1;
         self.headers_seen.fetch_max(answer.headers().len().max(1), Ordering::Relaxed);
-        // Unlimited until `UsedConnection::bound_body`, because streams have no bound.
+        // Unlimited until `PooledConnection::bound_body`, because streams have no bound.
         connection.allowance.allow_body(u64::MAX);
-        (answer, UsedConnection::new(connection, Arc::clone(&self.kept)))
+        (answer, PooledConnection::new(connection, Arc::clone(&self.pool)))
     }
 
     async fn connect(&self) -> Result<OpenConnection, RequestError> {

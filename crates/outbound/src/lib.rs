@@ -3,10 +3,10 @@
 //! **Architecture invariant:** dropping a request closes its connection. A usual pooled client would continue to send
 //! it, so a server that doesn't read it could keep its body in memory and its connection open.
 
-mod answer_bound;
+mod connection_pool;
 mod http_client;
-mod kept_connections;
+mod response_limit;
 
-pub use answer_bound::{EndlessAnswer, MOST_BEFORE_BODY};
+pub use connection_pool::PooledConnection;
 pub use http_client::{Connection, Dial, HttpClient, RequestError};
-pub use kept_connections::UsedConnection;
+pub use response_limit::{MOST_BEFORE_BODY, ResponseTooLarge};

@@ -106,7 +106,7 @@ fn evaluate(
 fn decide(result: CallResult, job: &Job, failures: u32, bucket: &BucketSettings, draw: f64) -> Settlement {
     let CallResult { answer, body, .. } = result;
     let status = answer.status();
-    match answer.judge() {
+    match answer.verdict() {
         // Only an answer with a status is a delivery.
         Verdict::Delivered => Settlement::Complete { status: status.unwrap_or_default(), answer: body },
         Verdict::Throttled { retry_after } => {
@@ -126,7 +126,7 @@ fn decide(result: CallResult, job: &Job, failures: u32, bucket: &BucketSettings,
 /// What the bucket records in addition: a timeout, an exhausted quota, the failed attempt.
 fn feedback(result: &CallResult) -> Feedback {
     let answer = &result.answer;
-    let failed = match answer.judge() {
+    let failed = match answer.verdict() {
         Verdict::Failed(reason) | Verdict::Dead(reason) => {
             Some(FailedCall { status: answer.status(), reason, answer: result.body.clone() })
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::{UpstreamAnswer, duration, rate_limit, retry_after};
-use dripfeed_outbound::{EndlessAnswer, HttpClient, MOST_BEFORE_BODY, RequestError};
+use dripfeed_outbound::{HttpClient, MOST_BEFORE_BODY, RequestError, ResponseTooLarge};
 use futures::FutureExt as _;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::response::Parts;
@@ -208,7 +208,7 @@ impl From<RequestError> for NoAnswer {
             },
             RequestError::Unanswered(error) if error.is_parse() => Self::Garbled(error.to_string()),
             RequestError::Unanswered(error) if error.is_canceled() => Self::Unsent,
-            RequestError::Unanswered(error) if EndlessAnswer::is_behind(&error) => Self::Endless,
+            RequestError::Unanswered(error) if ResponseTooLarge::caused(&error) => Self::Endless,
             RequestError::Unanswered(_) => Self::Cut(why),
         }
     }

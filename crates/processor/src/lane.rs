@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dripfeed_bucket::{Bucket, BucketError, Idle, Life, Replica, Standby, Take};
+use dripfeed_bucket::{Bucket, BucketError, Idle, JoinKind, Replica, Standby, Take};
 use dripfeed_job::Ending;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -206,7 +206,7 @@ impl Lane {
         let (consumer, lease) = (self.name.new_consumer(), self.settings.lease);
         match standby {
             Some(standby) => standby.join(consumer, lease).await,
-            None => self.bucket().join(consumer, lease, Life::Again).await,
+            None => self.bucket().join(consumer, lease, JoinKind::Rejoin).await,
         }
     }
 

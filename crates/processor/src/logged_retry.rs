@@ -8,7 +8,7 @@ use std::time::Duration;
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use dripfeed_bucket::BucketError;
 use dripfeed_job::BucketName;
-use dripfeed_store::Trouble;
+use dripfeed_store::RecurringFailure;
 use tokio::time::Instant;
 
 /// Short, so that work goes on within seconds after an outage.
@@ -16,7 +16,7 @@ const MAX_BACKOFF: Duration = Duration::from_secs(1);
 const MIN_BACKOFF: Duration = Duration::from_millis(50);
 
 /// Shared by all loops of this process.
-static OUTAGE: Trouble = Trouble::new();
+static OUTAGE: RecurringFailure = RecurringFailure::new();
 
 /// The consecutive failures of one loop.
 pub(crate) struct LoggedRetry {
@@ -24,7 +24,7 @@ pub(crate) struct LoggedRetry {
     doing: &'static str,
     failing: Option<Failing>,
     /// Errors that Redis answered to this loop. Created when needed, as most loops never have any.
-    refusals: Option<Box<Trouble>>,
+    refusals: Option<Box<RecurringFailure>>,
 }
 
 struct Failing {
@@ -44,9 +44,9 @@ impl LoggedRetry {
     /// Logs a failure if it is due, and returns how long to wait before the next try.
     pub(crate) fn failed(&mut self, error: &(dyn Error + 'static)) -> Duration {
         let (bucket, doing, is_outage) = (&self.bucket, self.doing, is_unanswered(error));
-        let trouble: &Trouble = if is_outage { &OUTAGE } else { self.refusals.get_or_insert_default() };
+        let failure: &RecurringFailure = if is_outage { &OUTAGE } else { self.refusals.get_or_insert_default() };
         let failing = self.failing.get_or_insert_with(|| {
-            let is_reported = trouble.came().is_some();
+            let is_reported = failure.occurred().is_some();
             if !is_reported {
                 tracing::debug!(%bucket, error, "this replica can't {doing}; retrying");
             } else if is_outage {
@@ -57,7 +57,7 @@ impl LoggedRetry {
             }
             Failing { since: Instant::now(), backoff: backoff(), is_reported, is_outage }
         });
-        if !failing.is_reported && trouble.goes_on(failing.since.elapsed()).is_some() {
+        if !failing.is_reported && failure.occurred_for(failing.since.elapsed()).is_some() {
             tracing::warn!(%bucket, error, "this replica still can't {doing}; retrying");
             (failing.is_reported, failing.is_outage) = (true, is_outage);
         }
@@ -68,8 +68,8 @@ impl LoggedRetry {
         if let Some(Failing { since, is_reported, is_outage, .. }) = self.failing.take() {
             let (bucket, doing, seconds) = (&self.bucket, self.doing, since.elapsed().as_secs_f64());
             if is_reported {
-                if let Some(trouble) = if is_outage { Some(&OUTAGE) } else { self.refusals.as_deref() } {
-                    trouble.seems_over();
+                if let Some(failure) = if is_outage { Some(&OUTAGE) } else { self.refusals.as_deref() } {
+                    failure.recovered();
                 }
                 tracing::info!(%bucket, seconds, "this replica can {doing} again");
             } else {

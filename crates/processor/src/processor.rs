@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dripfeed_bucket::Bucket;
 use dripfeed_job::BucketName;
-use dripfeed_store::keep_running;
+use dripfeed_store::restart_on_panic;
 use dripfeed_trace::Tracer;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
@@ -143,7 +143,7 @@ impl Inner {
         let lane = Lane::new(Arc::clone(&context), self.name.clone(), Arc::clone(&self.settings));
         let inner = Arc::clone(self);
         self.tasks.spawn(async move {
-            keep_running(format!("bucket {name}"), || lane.run()).await;
+            restart_on_panic(format!("bucket {name}"), || lane.run()).await;
             inner.on_lane_ended(&name);
         });
         context

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dripfeed_bucket::{
-    BETWEEN_SWEEPS, BucketError, Consumer, Replica, Standby, Sweep, Sweeper, announce_jobs, with_jobs,
+    BucketError, Consumer, Replica, SWEEP_INTERVAL, Standby, Sweep, Sweeper, announce_jobs, with_jobs,
 };
 use dripfeed_job::Ending;
 use tokio::sync::Semaphore;
@@ -75,7 +75,7 @@ async fn check_until_needed(context: &LaneContext, standby: &Standby) {
     for check in 1_u32.. {
         // Never an error: the semaphore isn't closed.
         let permit = CHECKS.acquire().await;
-        let (next, retains) = (Standby::between_looks(on_standby()), check.is_multiple_of(CHECKS_PER_RETENTION));
+        let (next, retains) = (Standby::check_interval(on_standby()), check.is_multiple_of(CHECKS_PER_RETENTION));
         // Boxed, so that the future of a waiting lane is small.
         let needed = Box::pin(is_needed(context, standby, next, retains)).await;
         drop(permit);
@@ -98,7 +98,7 @@ async fn is_needed(
     next: Duration,
     retains: bool,
 ) -> Result<bool, BucketError> {
-    let needed = standby.look(next).await?;
+    let needed = standby.check(next).await?;
     if retains {
         let bucket = context.bucket();
         match bucket.enforce_retention().await {
@@ -112,7 +112,7 @@ async fn is_needed(
 /// Wakes the lanes on standby whose buckets have jobs: those of this process, and of others if it sweeps for all.
 pub(crate) async fn keep_sweeping(process: Consumer, lanes: impl Fn() -> Vec<Arc<LaneContext>>) -> Infallible {
     let mut sweeper = Sweeper::new(process);
-    let mut ticks = interval(BETWEEN_SWEEPS);
+    let mut ticks = interval(SWEEP_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;

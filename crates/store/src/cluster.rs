@@ -53,7 +53,7 @@ pub(crate) struct Cluster {
     made: ConnectionsMade,
 }
 
-/// Whether two keys are always on one node of a Cluster.
+/// Returns whether two keys are always on one node of a Cluster.
 pub fn same_slot(one: &str, other: &str) -> bool {
     Slot::for_key(one) == Slot::for_key(other)
 }
@@ -77,14 +77,14 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// All nodes that serve slots.
+    /// Returns all nodes that serve slots.
     pub(crate) fn masters(&self) -> Vec<Arc<Node>> {
         let topology = Arc::clone(&self.topology.borrow());
         topology.masters().map(|at| self.node(at)).collect()
     }
 
-    /// All nodes that serve slots, each with a key in one of its slots. `name` returns a key for each number. Omits
-    /// nodes for which none of many keys fits, which serve only a few slots.
+    /// Returns all nodes that serve slots, each with a key in one of its slots. `name` returns a key for each number.
+    /// Omits nodes for which none of many keys fits, which serve only a few slots.
     pub(crate) fn masters_with_a_key(&self, name: impl Fn(u32) -> String) -> Vec<(Arc<Node>, String)> {
         let topology = Arc::clone(&self.topology.borrow());
         let mut wanted: HashSet<&HostPort> = topology.masters().collect();
@@ -100,7 +100,7 @@ impl Cluster {
         found
     }
 
-    /// The node that serves the slot, or any node if the slot isn't known: it will redirect the request.
+    /// Returns the node that serves the slot, or any node if the slot isn't known: it will redirect the request.
     pub(crate) fn node_of(&self, slot: Option<Slot>) -> Option<Arc<Node>> {
         let topology = Arc::clone(&self.topology.borrow());
         let at = match slot {

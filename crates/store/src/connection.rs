@@ -11,12 +11,12 @@ pub(crate) mod asking;
 pub(crate) mod bell;
 pub(crate) mod connection_log;
 mod health;
-pub(crate) mod lasting_task;
 pub(crate) mod log_throttle;
 mod reconnect_backoff;
+pub(crate) mod recurring_failure;
 pub(crate) mod redis_replicas;
+pub(crate) mod restart_on_panic;
 pub(crate) mod subscriptions;
-pub(crate) mod trouble;
 
 use std::{
     future::Future,
@@ -37,8 +37,8 @@ use tokio::{
 use self::{
     connection_log::{ConnectionLog, Renewal},
     health::{Health, SETTLED},
-    lasting_task::keep_running,
     reconnect_backoff::{pauses, rest},
+    restart_on_panic::restart_on_panic,
 };
 use crate::connect::connector::Connector;
 use crate::connect::latest_master::NamedMaster;
@@ -134,12 +134,12 @@ impl Connection {
             made,
         });
         let weak = Arc::downgrade(&connection);
-        tokio::spawn(keep_running(CONNECTING, move || begin(weak.clone())));
+        tokio::spawn(restart_on_panic(CONNECTING, move || begin(weak.clone())));
         if connection.connector.asks_sentinels() {
             let changes = connection.connector.latest_master().changes();
             let weak = Arc::downgrade(&connection);
             let leave = move || leave_replaced_masters(weak.clone(), changes.clone());
-            tokio::spawn(keep_running("following Sentinel", leave));
+            tokio::spawn(restart_on_panic("following Sentinel", leave));
         }
         connection
     }
@@ -194,7 +194,7 @@ impl Connection {
         let _ = state.wait_for(|state| matches!(state, ConnectionState::Up(_))).await;
     }
 
-    /// The deadline of a call that begins now.
+    /// Returns the deadline of a call that begins now.
     pub(crate) fn deadline(&self) -> Instant {
         Instant::now() + PATIENCE + self.response_timeout
     }
@@ -230,7 +230,7 @@ impl Connection {
         self.watched(&handle.health, during, deadline, pipeline.query_async(&mut connection)).await
     }
 
-    /// The current connection, or the one that is being opened.
+    /// Returns the current connection, or the one that is being opened.
     pub(crate) async fn handle(&self) -> Result<ConnectionHandle, StoreError> {
         if let ConnectionState::Up(handle) = &*self.state.borrow() {
             return Ok(handle.clone());
@@ -278,12 +278,12 @@ impl Connection {
     }
 
     /// Replaces the connection of `handle` if `error` requires that.
-    pub(crate) fn blame(self: &Arc<Self>, handle: &ConnectionHandle, error: &StoreError) {
+    pub(crate) fn replace_if_broken(self: &Arc<Self>, handle: &ConnectionHandle, error: &StoreError) {
         self.replace_if_ruined(&handle.health, error);
     }
 
     fn replace_if_ruined(self: &Arc<Self>, health: &Arc<Health>, error: &StoreError) {
-        if health.is_ruined_by(error) {
+        if health.is_broken_by(error) {
             let renewal = if error.is_refusal() { Renewal::Refused(error) } else { Renewal::Lost(error) };
             self.renew(health, renewal);
         }
@@ -302,7 +302,7 @@ impl Connection {
             self.log.renews(self.connector.address(), renewal);
             let is_lost = matches!(renewal, Renewal::Lost(_));
             let (weak, unsettled) = (Arc::downgrade(self), self.count_unsettled(health));
-            tokio::spawn(keep_running(CONNECTING, move || keep_connecting(weak.clone(), unsettled, is_lost)));
+            tokio::spawn(restart_on_panic(CONNECTING, move || keep_connecting(weak.clone(), unsettled, is_lost)));
         }
     }
 

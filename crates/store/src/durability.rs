@@ -19,7 +19,7 @@ pub enum Durability {
 }
 
 impl Durability {
-    /// The name in settings and responses.
+    /// Returns the name in settings and responses.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

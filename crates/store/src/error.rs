@@ -4,7 +4,7 @@
 mod code;
 mod kind;
 mod operation;
-pub(crate) mod pem_fault;
+pub(crate) mod pem_error;
 mod redirection;
 
 use std::fmt;
@@ -46,22 +46,22 @@ pub enum Certainty {
 }
 
 impl StoreError {
-    /// What kind of failure it is.
+    /// Returns the kind of the failure.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// Whether the write may have happened.
+    /// Returns whether the write may have happened.
     pub fn certainty(&self) -> Certainty {
         self.certainty
     }
 
-    /// The error code of Redis (`NOGROUP`, `OOM` …), if it replied.
+    /// Returns the error code of Redis (`NOGROUP`, `OOM` …), if it replied.
     pub fn code(&self) -> Option<&str> {
         self.code.as_deref()
     }
 
-    /// Whether the same call may succeed later without any change.
+    /// Returns whether the same call may succeed later without any change.
     pub fn is_transient(&self) -> bool {
         match self.kind {
             ErrorKind::Unreachable
@@ -81,8 +81,8 @@ impl StoreError {
         }
     }
 
-    /// Whether the call got no reply, so that it may have been executed. A refused connection, such as for a wrong
-    /// password, isn't a reply to a call either.
+    /// Returns whether the call got no reply, so that it may have been executed. A refused connection, such as for a
+    /// wrong password, isn't a reply to a call either.
     pub fn is_unanswered(&self) -> bool {
         self.is_connecting
             || match self.kind {
@@ -107,18 +107,18 @@ impl StoreError {
         Redirection::of(refused, self.source.as_ref(), asked)
     }
 
-    /// Whether the server refuses writes for now.
+    /// Returns whether the server refuses writes for now.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(self.kind, ErrorKind::Refused | ErrorKind::NotReplicated)
     }
 
-    /// Whether the first command of several was denied.
+    /// Returns whether the first command of several was denied.
     pub(crate) fn is_first_denied(&self) -> bool {
         self.kind == ErrorKind::Denied && self.source.as_ref().and_then(first_refused) == Some(0)
     }
 
-    /// Whether another node may serve the request after a refresh of the slot map. Not while the slot is being moved,
-    /// as the slot map doesn't change until then.
+    /// Returns whether another node may serve the request after a refresh of the slot map. Not while the slot is being
+    /// moved, as the slot map doesn't change until then.
     pub(crate) fn may_be_elsewhere(&self) -> bool {
         use ErrorKind::*;
         matches!(self.kind, Unreachable | Timeout | Refused | NotReplicated)
@@ -134,12 +134,12 @@ impl StoreError {
         }
     }
 
-    /// According to the slot map no node serves the slot, so nothing was sent.
+    /// Creates the error for a slot that no node serves, according to the slot map: nothing was sent.
     pub(crate) fn nobody_serves(during: Operation<'_>) -> Self {
         Self::not_sent(during, "CLUSTERDOWN")
     }
 
-    /// A replica is missing that may have been promoted, so nothing was sent.
+    /// Creates the error for a missing replica that may have been promoted: nothing was sent.
     pub(crate) fn replica_missing(during: Operation<'_>) -> Self {
         Self::not_sent(during, "NOREPLICAS")
     }
@@ -156,7 +156,7 @@ impl StoreError {
         }
     }
 
-    /// A connection couldn't be made, so nothing was sent.
+    /// Creates the error for a connection that couldn't be made: nothing was sent.
     pub(crate) fn connecting(place: impl fmt::Display, source: RedisError) -> Self {
         let code = code_of(&source);
         let kind = match (&code, source.kind()) {
@@ -182,7 +182,7 @@ impl StoreError {
         }
     }
 
-    /// There was no connection until the deadline of the call, so nothing was sent.
+    /// Creates the error for a call without a connection until its deadline: nothing was sent.
     pub(crate) fn unreachable(place: impl fmt::Display) -> Self {
         Self {
             kind: ErrorKind::Unreachable,
@@ -194,7 +194,7 @@ impl StoreError {
         }
     }
 
-    /// A call on a connection failed with `source`.
+    /// Creates the error for a call on a connection that failed with `source`.
     pub(crate) fn calling(during: Operation<'_>, source: RedisError) -> Self {
         let code = code_of(&source);
         if during.place_of_script().is_some_and(|script| first_refused(&source) > Some(script)) {
@@ -229,12 +229,12 @@ impl StoreError {
         Self { kind, certainty, is_connecting: false, during: during.to_string(), code, source: Some(source) }
     }
 
-    /// A call got no reply in time.
+    /// Creates the error for a call without a reply in time.
     pub(crate) fn timed_out(during: Operation<'_>) -> Self {
         Self::without_source(ErrorKind::Timeout, during)
     }
 
-    /// The write is on the master, but on too few replicas.
+    /// Creates the error for a write that is on the master, but on too few replicas.
     pub(crate) fn not_replicated(during: Operation<'_>) -> Self {
         Self::without_source(ErrorKind::NotReplicated, during)
     }

@@ -33,19 +33,21 @@ pub struct InstallationKeys {
 }
 
 impl InstallationKeys {
-    /// The keys with this prefix.
+    /// Creates the keys with this prefix.
     pub fn new(prefix: &str) -> Self {
         let key = |what: &str| format!("{prefix}:{{@installation}}:{what}");
         Self { state: key("state"), buckets: key("buckets"), schedules: key("schedules"), sets: key("") }
     }
 
-    /// String with a TTL of seconds: the process that sweeps the buckets of a set, for all that serve the same set.
+    /// Returns the key of a string with a TTL of seconds: the process that sweeps the buckets of a set, for all that
+    /// serve the same set.
     #[must_use]
     pub fn sweeper(&self, buckets: impl IntoIterator<Item: Hash>) -> String {
         self.set_key("sweeper", buckets)
     }
 
-    /// String with a TTL of seconds: a process with this set of buckets has just noted that in `buckets`.
+    /// Returns the key of a string with a TTL of seconds: a process with this set of buckets has just noted that in
+    /// `buckets`.
     #[must_use]
     pub fn noting(&self, buckets: impl IntoIterator<Item: Hash>) -> String {
         self.set_key("noting", buckets)

@@ -45,7 +45,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// A key of the request, if known: that of a script, whose keys all share a slot.
+    /// Returns a key of the request, if known: that of a script, whose keys all share a slot.
     pub(crate) fn key(self) -> Option<&'a [u8]> {
         match self {
             Self::Script(call) | Self::Durable(call) => call.first_key(),
@@ -128,7 +128,7 @@ impl Node {
         self.log.takes_writes(self.address());
     }
 
-    /// Its host and port, or `None` for a Unix socket or with Sentinel.
+    /// Returns its host and port, or `None` for a Unix socket or with Sentinel.
     pub(crate) fn at(&self) -> Option<&HostPort> {
         self.connection.connector().at()
     }

@@ -14,7 +14,7 @@ use redis::{Cmd, Pipeline, Value, cmd, pipe};
 use crate::connect::connector::Connector;
 use crate::connection::asking;
 use crate::connection::connection_log::ConnectionLog;
-use crate::connection::lasting_task::keep_running;
+use crate::connection::restart_on_panic::restart_on_panic;
 use crate::connection::{Connection, ConnectionsMade};
 use crate::error::{Operation, StoreError};
 use crate::script::Call;
@@ -52,7 +52,7 @@ impl Replicated {
         for (connection, number) in connections.iter().zip(0..) {
             let (weak, delay) = (Arc::downgrade(connection), READ_INTERVAL * number / CONNECTIONS);
             let watch = move || watch_replicas(weak.clone(), delay);
-            tokio::spawn(keep_running("looking for replicas of Redis", watch));
+            tokio::spawn(restart_on_panic("looking for replicas of Redis", watch));
         }
         Self { connections, wait: settings.response_timeout / 2, prefix: settings.prefix.clone() }
     }
@@ -85,7 +85,7 @@ impl Replicated {
             let (role,) = connection.pipeline_on(&handle, during, pipe().cmd("ROLE"), deadline).await?;
             if replicas.see(&role).is_none() {
                 let error = StoreError::replica_missing(during);
-                connection.blame(&handle, &error);
+                connection.replace_if_broken(&handle, &error);
                 return Err(error);
             }
         }
@@ -119,7 +119,7 @@ impl Replicated {
         }
         if needed.is_none_or(|needed| confirmed < needed) {
             let error = StoreError::not_replicated(during);
-            connection.blame(&handle, &error);
+            connection.replace_if_broken(&handle, &error);
             return Err(error);
         }
         Ok(reply)

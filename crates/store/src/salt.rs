@@ -9,7 +9,7 @@ use parking_lot::RwLock;
 pub struct Salt(Arc<RwLock<[u8; 16]>>);
 
 impl Salt {
-    /// The current salt. It changes only if Redis has lost it, and another process has written a new one.
+    /// Returns the current salt. It changes only if Redis has lost it, and another process has written a new one.
     pub fn bytes(&self) -> [u8; 16] {
         *self.0.read()
     }

@@ -52,12 +52,12 @@ impl Script {
         }
     }
 
-    /// The joined source, to which the line numbers in errors of Redis refer.
+    /// Returns the joined source, to which the line numbers in errors of Redis refer.
     pub fn source(&self) -> &str {
         &self.text().source
     }
 
-    /// The hash by which Redis identifies the script. Registers the name for the slow log.
+    /// Returns the hash by which Redis identifies the script. Registers the name for the slow log.
     pub fn sha1(&self) -> &str {
         &self.text().sha1
     }
@@ -71,7 +71,7 @@ impl Script {
         })
     }
 
-    /// The name in errors.
+    /// Returns the name in errors.
     pub fn name(&self) -> &'static str {
         self.name
     }
@@ -135,12 +135,12 @@ impl Call<'_> {
         }
     }
 
-    /// The call by hash. Fails with NOSCRIPT if Redis doesn't know the script.
+    /// Returns the call by hash. Fails with NOSCRIPT if Redis doesn't know the script.
     pub(crate) fn by_hash(&self) -> &Cmd {
         &self.cmd
     }
 
-    /// The call with the source, after which Redis knows the script.
+    /// Returns the call with the source, after which Redis knows the script.
     pub(crate) fn by_source(&self) -> Cmd {
         let mut cmd = Cmd::new();
         cmd.arg("EVAL").arg(self.script.source());
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_forms_of_a_call_differ_in_the_script_alone() {
+    fn calls_by_hash_and_by_source_differ_only_in_the_script() {
         let script = Script::new("join", &[&[Fragment::new("a", "local a = 1")]], "-- needs: a\nreturn a");
         let mut call = script.on(&["k1", "k2"]);
         call.arg(7).arg(&b"\xff\x00"[..]);

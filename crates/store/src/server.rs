@@ -63,17 +63,17 @@ impl PrivateServer {
         Ok(server)
     }
 
-    /// The `redis.url` of its socket.
+    /// Returns the `redis.url` of its socket.
     pub fn url(&self) -> String {
         self.folder.url()
     }
 
-    /// [`PrivateServer::url`], parsed.
+    /// Returns [`PrivateServer::url`], parsed.
     pub fn address(&self) -> Address {
         self.folder.address()
     }
 
-    /// Its process id, while it runs.
+    /// Returns its process id, while it runs.
     pub fn pid(&self) -> Option<u32> {
         self.child.id()
     }

@@ -13,7 +13,7 @@ use redis::{Cmd, FromRedisValue, Pipeline, Value, cluster_routing::Slot, from_re
 use crate::cluster::Cluster;
 use crate::connect::connector::Connector;
 use crate::connection::ConnectionsMade;
-use crate::connection::bell::{Bell, BellWords};
+use crate::connection::bell::{Bell, BellMessages};
 use crate::connection::subscriptions::{Subscription, Subscriptions};
 use crate::durability::Durability;
 use crate::error::StoreError;
@@ -139,41 +139,41 @@ impl Store {
         Ok(Self { inner: Arc::new(inner), destination: Destination::Anywhere })
     }
 
-    /// The same client, which in a Cluster sends commands without a key (TIME, PING) to the node that serves the slot
-    /// of `key`, even after the slot has moved.
+    /// Returns the same client, which in a Cluster sends commands without a key (TIME, PING) to the node that serves
+    /// the slot of `key`, even after the slot has moved.
     #[must_use]
     pub fn for_key(self, key: &str) -> Self {
         Self { destination: Destination::Slot(Slot::for_key(key)), ..self }
     }
 
-    /// A client for each server that accepts writes.
+    /// Returns a client for each server that accepts writes.
     pub fn masters(&self) -> Vec<Self> {
         let each = |node| Self { inner: Arc::clone(&self.inner), destination: Destination::Node(node) };
         self.nodes().into_iter().map(each).collect()
     }
 
-    /// Whether it is a Redis Cluster.
+    /// Returns whether it is a Redis Cluster.
     pub fn is_cluster(&self) -> bool {
         matches!(self.inner.backend, Backend::Cluster(_))
     }
 
-    /// The prefix of all keys.
+    /// Returns the prefix of all keys.
     pub fn prefix(&self) -> &str {
         &self.inner.prefix
     }
 
-    /// The salt of the installation, for hashed keys.
+    /// Returns the salt of the installation, for hashed keys.
     pub fn salt(&self) -> &Salt {
         &self.inner.salt
     }
 
-    /// The effective durability class: as configured, until [`Store::gives`] sets another one.
+    /// Returns the effective durability class: as configured, until [`Store::set_durability`] sets another one.
     pub fn durability(&self) -> Durability {
         *self.inner.durability.read()
     }
 
     /// Sets the durability class that Redis was found to provide.
-    pub fn gives(&self, class: Durability) {
+    pub fn set_durability(&self, class: Durability) {
         *self.inner.durability.write() = class;
     }
 
@@ -193,7 +193,7 @@ impl Store {
         self.inner.slow_log_denied.store(true, Ordering::Relaxed);
     }
 
-    /// The address of Redis.
+    /// Returns the address of Redis.
     pub fn address(&self) -> &Address {
         match &self.destination {
             Destination::Node(node) => node.address(),
@@ -201,13 +201,13 @@ impl Store {
         }
     }
 
-    /// Whether all connections are up. Makes no request.
+    /// Returns whether all connections are up. Makes no request.
     pub fn is_connected(&self) -> bool {
         self.nodes().iter().all(|node| node.connection().is_up())
     }
 
-    /// How many connections were made so far. After another one Redis may have lost what it had confirmed before: it
-    /// was restarted, or another server has taken over. To be asked before the request that is to show it.
+    /// Returns how many connections were made so far. After another one Redis may have lost what it had confirmed
+    /// before: it was restarted, or another server has taken over. To be asked before the request that is to show it.
     pub fn connections_made(&self) -> u64 {
         self.inner.made.number()
     }
@@ -295,10 +295,10 @@ impl Store {
         self.inner.subscriptions.subscribe(channel, self.pub_sub_connectors())
     }
 
-    /// Returns a bell that rings when the word is published on `channel`, and when that may have been missed. Uses the
-    /// connection of the subscriptions. All bells of a channel must have the same words.
-    pub fn bell(&self, channel: &str, words: impl Into<BellWords>) -> Bell {
-        self.inner.subscriptions.bell(channel, words.into(), self.pub_sub_connectors())
+    /// Returns a bell that rings when the message is published on `channel`, and when that may have been missed. Uses
+    /// the connection of the subscriptions. All bells of a channel must have the same messages.
+    pub fn bell(&self, channel: &str, messages: impl Into<BellMessages>) -> Bell {
+        self.inner.subscriptions.bell(channel, messages.into(), self.pub_sub_connectors())
     }
 
     /// Returns a function that returns a connector for each new pub/sub connection.
@@ -325,7 +325,7 @@ impl Store {
         }
     }
 
-    /// Each server that should accept writes, with a key that it serves. `name` returns a key for each number.
+    /// Returns each server that should accept writes, with a key that it serves. `name` returns a key for each number.
     pub(crate) fn servers_with_a_key(&self, name: impl Fn(u32) -> String) -> Vec<(Arc<Node>, String)> {
         match (&self.destination, &self.inner.backend) {
             (_, Backend::Server(node)) => vec![(Arc::clone(node), name(0))],
@@ -352,7 +352,7 @@ impl Store {
         }
     }
 
-    /// The destinations of requests without a key: one server, or all masters of a Cluster.
+    /// Returns the destinations of requests without a key: one server, or all masters of a Cluster.
     pub(crate) fn nodes(&self) -> Vec<Arc<Node>> {
         match (&self.destination, &self.inner.backend) {
             (Destination::Node(node), _) | (_, Backend::Server(node)) => vec![Arc::clone(node)],

@@ -23,7 +23,7 @@ impl ActiveSpan {
         Self { export, context: span.context, span: Some(span) }
     }
 
-    /// The parent of child spans, in this process or another.
+    /// Returns the parent of child spans, in this process or another.
     #[must_use]
     pub const fn context(&self) -> TraceContext {
         self.context

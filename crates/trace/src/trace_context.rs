@@ -83,7 +83,7 @@ mod tests {
     use super::TraceContext;
 
     #[test]
-    fn what_is_well_formed_is_read_and_written_alike() {
+    fn a_valid_traceparent_is_parsed_and_printed_unchanged() {
         for text in [
             "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
             "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00",
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_not_read() {
+    fn a_malformed_traceparent_is_not_parsed() {
         for text in [
             "",
             "00",

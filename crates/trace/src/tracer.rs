@@ -16,14 +16,15 @@ pub struct Tracer {
 }
 
 impl Tracer {
-    /// `export` must not block: it is called while a job is processed.
+    /// Creates a tracer that passes ended spans to `export`, which must not block: it is called while a job is
+    /// processed.
     #[must_use]
     pub fn new(sampling: f64, export: impl Fn(Span) + Send + Sync + 'static) -> Self {
         Self { export: Arc::new(export), sampling }
     }
 
-    /// The span of a submission: sampled according to the flag of the caller's `traceparent`, without one as
-    /// configured. `None` if it isn't sampled.
+    /// Returns the span of a submission: sampled according to the flag of the caller's `traceparent`, without one as
+    /// configured. Returns `None` if it isn't sampled.
     #[must_use]
     pub fn submission(&self, name: &'static str, traceparent: Option<&str>) -> Option<ActiveSpan> {
         match traceparent.and_then(TraceContext::parse) {
@@ -36,7 +37,7 @@ impl Tracer {
         }
     }
 
-    /// A child span of `parent`. `None` if the trace isn't sampled.
+    /// Returns a child span of `parent`. Returns `None` if the trace isn't sampled.
     #[must_use]
     pub fn child(&self, name: &'static str, kind: SpanKind, parent: TraceContext) -> Option<ActiveSpan> {
         parent.sampled.then(|| self.begin(name, kind, parent.trace, Some(parent.span)))

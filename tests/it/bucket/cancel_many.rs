@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use dripfeed_bucket::*;
-use dripfeed_job::{Ending, JobId, JobState, Start, Submission};
+use dripfeed_job::{Ending, JobId, JobState, StartTime, Submission};
 use dripfeed_tests::buckets::{self, DELIVERED, admitted, join, open, settle, submit, take, takes_nothing};
 use dripfeed_tests::redis_server::TestRedis;
 
@@ -76,7 +76,7 @@ async fn all_jobs_of_a_flooding_caller_go_and_those_of_others_stay() {
         is_sound(&bucket).await;
 
         for taken in held {
-            assert_eq!(settle(&replica, taken, DELIVERED).await, Settled::Recorded);
+            assert_eq!(settle(&replica, taken, DELIVERED).await, SettleResult::Recorded);
         }
         assert_eq!(bucket.cancel_many(&all_of("flood")).await.unwrap(), 0);
         assert_eq!(bucket.cancel_many(&in_state(JobState::Waiting)).await.unwrap(), stay.len() as u64 - 5);
@@ -90,7 +90,7 @@ async fn waiting_and_parked_jobs_are_cancelled_apart() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, of_kind(Kind::Stream)).await;
     let replica = join(&bucket, "a").await;
-    let later = Start::After(Duration::from_hours(1));
+    let later = StartTime::After(Duration::from_hours(1));
     bucket.admit_many((0..FLOOD).map(|_| Submission { start: later, ..of("x") }).collect()).await;
     while bucket.census().await.unwrap().waiting > 0 {
         assert!(takes_nothing(&replica).await);

@@ -49,7 +49,7 @@ async fn a_letter_is_replayed_into_a_bucket_without_jobs() {
         }
         redis.ask::<u64>("DEL dripfeed:{b}:jobs").await;
         let replayed = bucket.replay(died).await.unwrap();
-        assert!(matches!(&replayed, Replayed::As(new) if new.level == 1), "{kind:?}: {replayed:?}");
+        assert!(matches!(&replayed, ReplayResult::As(new) if new.level == 1), "{kind:?}: {replayed:?}");
         let kinds = bucket.examine(false).await.unwrap().findings;
         let is_miscounted = kinds.iter().any(|finding| finding.kind == FindingKind::BytesMiscounted);
         assert!(!is_miscounted, "{kind:?}: {kinds:?}");

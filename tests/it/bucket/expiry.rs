@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use dripfeed_bucket::*;
-use dripfeed_job::{Ending, JobId, Start, Submission};
+use dripfeed_job::{Ending, JobId, StartTime, Submission};
 use dripfeed_store::ServerOptions;
 use dripfeed_tests::buckets::{self, DELIVERED, admitted, job, join, open, settle, submit, take_one};
 use dripfeed_tests::redis_server::TestRedis;
@@ -72,12 +72,12 @@ async fn overdue_jobs_of_a_paused_bucket_give_back_their_room() {
         assert_eq!(bucket.census().await.unwrap().level, 3, "{kind:?}: its room is free again");
         assert_eq!(redis.ask::<u64>("HEXISTS dripfeed:{b}:holders shop").await, 0);
         is_sound(&bucket).await;
-        assert_eq!(settle(&replica, in_flight, DELIVERED).await, Settled::Recorded, "{kind:?}: it began in time");
+        assert_eq!(settle(&replica, in_flight, DELIVERED).await, SettleResult::Recorded, "{kind:?}: it began in time");
     }
 }
 
 #[tokio::test]
-async fn where_no_job_has_a_deadline_any_more_none_is_looked_for() {
+async fn without_deadlines_no_expired_jobs_are_searched() {
     for kind in KINDS {
         let (redis, clock) = server().await;
         let bucket = bucket_of(&redis, kind).await;
@@ -93,7 +93,7 @@ async fn where_no_job_has_a_deadline_any_more_none_is_looked_for() {
 }
 
 #[tokio::test]
-async fn of_parked_jobs_those_expire_that_were_not_tried_in_vain() {
+async fn parked_jobs_expire_except_those_with_a_failed_attempt() {
     let (redis, clock) = server().await;
     let bucket = bucket_of(&redis, Kind::Stream).await;
     let (dying, replica) = (join(&bucket, "dying").await, join(&bucket, "a").await);
@@ -101,7 +101,7 @@ async fn of_parked_jobs_those_expire_that_were_not_tried_in_vain() {
     take_one(&dying).await;
     let tried = submit(&bucket, expiring_in(SOON)).await.id;
     settle(&replica, take_one(&replica).await, Settlement::Retry { after: LATER }).await;
-    let delayed = Submission { start: Start::After(2 * SOON), ..expiring_in(3 * SOON) };
+    let delayed = Submission { start: StartTime::After(2 * SOON), ..expiring_in(3 * SOON) };
     let delayed = submit(&bucket, delayed).await.id;
     let throttled = submit(&bucket, expiring_in(SOON)).await.id;
     settle(&replica, take_one(&replica).await, Settlement::Throttled { wait: Some(LATER) }).await;
@@ -119,7 +119,7 @@ async fn of_parked_jobs_those_expire_that_were_not_tried_in_vain() {
 }
 
 #[tokio::test]
-async fn who_waits_for_the_end_hears_of_it() {
+async fn a_caller_that_waits_is_notified_of_the_expiry() {
     let (redis, clock) = server().await;
     let bucket = bucket_of(&redis, Kind::Stream).await;
     pause(&bucket).await;

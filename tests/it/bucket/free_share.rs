@@ -36,7 +36,7 @@ async fn fill(bucket: &Bucket, submission: &Submission) -> u64 {
 }
 
 #[tokio::test]
-async fn who_floods_gets_half_two_a_third_each_and_a_newcomer_finds_room() {
+async fn one_flooding_caller_gets_half_two_get_a_third_each_and_a_newcomer_finds_room() {
     let redis = TestRedis::start().await;
     for kind in KINDS {
         let bucket = open(&redis, settings(kind, 100)).await;
@@ -85,7 +85,7 @@ async fn bytes_are_shared_alike() {
 }
 
 #[tokio::test]
-async fn what_leaves_makes_room_again() {
+async fn ended_jobs_make_room_in_the_share_again() {
     let redis = TestRedis::start().await;
     for kind in KINDS {
         let bucket = open(&redis, settings(kind, 100)).await;
@@ -106,17 +106,17 @@ async fn what_leaves_makes_room_again() {
 }
 
 #[tokio::test]
-async fn it_is_shown_and_changed_at_run_time() {
+async fn the_share_is_shown_and_changed_at_run_time() {
     let redis = TestRedis::start().await;
     for kind in KINDS {
         let configured = BucketSettings { max_share: None, ..settings(kind, 10) };
         let (one, other) = (open(&redis, configured.clone()).await, open(&redis, configured).await);
         submit(&other, of("alice")).await;
         one.apply_overrides(&changed("max_share", "free")).await.unwrap();
-        let judged = other.judge(of("alice"), Arc::default()).await.unwrap();
+        let judged = other.admit_from(of("alice"), Arc::default()).await.unwrap();
         assert_eq!(judged.caller_share, Some(CallerShare { jobs: 2, most: 5 }));
         assert_eq!(fill(&other, &of("alice")).await, 3);
-        let judged = other.judge(of("alice"), Arc::default()).await.unwrap();
+        let judged = other.admit_from(of("alice"), Arc::default()).await.unwrap();
         assert_eq!((judged.violated(), judged.caller_share), (vec![MAX_SHARE], Some(CallerShare { jobs: 5, most: 5 })));
         assert_eq!(one.census().await.unwrap().max_share, Some(MaxShare::Free));
         one.apply_overrides(&changed("capacity", 4)).await.unwrap();
@@ -139,7 +139,8 @@ async fn a_replay_keeps_to_it() {
     settle(&replica, taken, buried("no luck")).await;
     assert_eq!(fill(&bucket, &of("alice")).await, 5);
     assert!(matches!(bucket.replay(dead).await.unwrap(),
-        Replayed::Refused(refused) if refused.reason == RefusalReason::ShareUsedUp && refused.retry_after.is_some()));
+        ReplayResult::Refused(refused) if refused.reason == RefusalReason::ShareUsedUp
+            && refused.retry_after.is_some()));
     settle(&replica, take_one(&replica).await, DELIVERED).await;
-    assert!(matches!(bucket.replay(dead).await.unwrap(), Replayed::As(_)));
+    assert!(matches!(bucket.replay(dead).await.unwrap(), ReplayResult::As(_)));
 }

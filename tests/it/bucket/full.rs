@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dripfeed_bucket::*;
 use dripfeed_job::idempotency::IdempotencyKey;
-use dripfeed_job::{Start, Submission};
+use dripfeed_job::{StartTime, Submission};
 use dripfeed_tests::buckets::{
     self, DELIVERED, admitted, buried, changed, job, join, refused, settle, submit, take_one, takes_nothing,
 };
@@ -92,7 +92,7 @@ async fn the_wait_is_the_same_as_of_the_first_refusal() {
     let _replica = join(&bucket, "one").await;
     let hour = Duration::from_hours(1);
     for _ in 0..2 {
-        submit(&bucket, Submission { start: Start::After(hour), ..job("later") }).await;
+        submit(&bucket, Submission { start: StartTime::After(hour), ..job("later") }).await;
     }
     let near_an_hour = |refused: Refused| refused.retry_after.is_some_and(|wait| wait > hour / 2 && wait < hour * 2);
     for _ in 0..3 {
@@ -162,7 +162,7 @@ async fn a_replay_has_to_wait_as_long_as_a_new_job_of_its_size() {
             submit(&bucket, job("x".repeat(1000))).await;
         }
         let new = refused(bucket.admit(large).await).retry_after.expect("room comes");
-        let Replayed::Refused(replay) = bucket.replay(died).await.unwrap() else { panic!("there is no room") };
+        let ReplayResult::Refused(replay) = bucket.replay(died).await.unwrap() else { panic!("there is no room") };
         assert_eq!(replay.reason, RefusalReason::BucketFull);
         let wait = replay.retry_after.expect("room comes");
         // There is room for one job after an hour.

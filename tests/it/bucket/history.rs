@@ -34,7 +34,7 @@ fn one_call(took: Duration) -> CallStats {
 }
 
 #[tokio::test]
-async fn of_several_that_sample_at_once_each_job_and_call_is_counted_once() {
+async fn concurrent_samples_count_each_job_and_call_once() {
     let (redis, clock) = redis_and_clock().await;
     let (one, other) = (open(&redis, buckets::settings("b")).await, open(&redis, buckets::settings("b")).await);
     let (nothing, call) = (CallStats::default(), one_call(Duration::from_millis(100)));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dripfeed_bucket::*;
-use dripfeed_job::{Start, Submission};
+use dripfeed_job::{StartTime, Submission};
 use dripfeed_tests::buckets::{self, DELIVERED, admitted, job, join, refused, settle, submit, take_one};
 use dripfeed_tests::redis_server::TestRedis;
 
@@ -36,7 +36,7 @@ async fn deliver(bucket: &Bucket, replica: &Replica, jobs: usize) {
 }
 
 fn later() -> Submission {
-    Submission { start: Start::After(2 * HOUR), ..job("later") }
+    Submission { start: StartTime::After(2 * HOUR), ..job("later") }
 }
 
 /// Submits a delayed job, and delivers ten jobs an hour ago.
@@ -75,7 +75,7 @@ async fn a_bucket_full_of_delayed_jobs_has_room_when_the_first_is_due() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, 3).await;
     let replica = long_ago(&redis, &bucket).await;
-    let sooner = Submission { start: Start::After(Duration::from_mins(1)), ..job("sooner") };
+    let sooner = Submission { start: StartTime::After(Duration::from_mins(1)), ..job("sooner") };
     submit(&bucket, sooner.clone()).await;
     submit(&bucket, sooner).await;
     assert!(buckets::takes_nothing(&replica).await);

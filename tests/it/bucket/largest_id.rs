@@ -61,7 +61,7 @@ async fn a_job_that_dies_waits_until_there_are_ids_for_its_letter() {
     let (dies, delivered) = (take_one(&replica).await, take_one(&replica).await);
     let (dies, delivered) =
         tokio::join!(settle(&replica, dies, buried("no luck")), settle(&replica, delivered, DELIVERED));
-    assert_eq!((dies, delivered), (Settled::WaitsForRoom, Settled::Recorded));
+    assert_eq!((dies, delivered), (SettleResult::WaitsForRoom, SettleResult::Recorded));
     assert!(takes_nothing(&replica).await);
     assert_eq!(bucket.level().await.unwrap(), 1);
     assert_eq!(bucket.dead_letters(&NO_FILTER, None, 10).await.unwrap().items.len(), 0);
@@ -94,7 +94,7 @@ async fn a_job_of_a_list_stays_with_its_replica_until_there_are_ids_for_its_lett
     until("it is tried again", async || redis.calls("evalsha").await > begun + 3).await;
     assert_eq!(bucket.level().await.unwrap(), 1);
     remove(&redis, "dead").await;
-    assert_eq!(settled.await.unwrap(), Settled::Recorded);
+    assert_eq!(settled.await.unwrap(), SettleResult::Recorded);
     assert_eq!(bucket.dead_letters(&NO_FILTER, None, 10).await.unwrap().items.len(), 1);
 }
 
@@ -114,11 +114,11 @@ async fn outcome_jobs_and_audit_entries_are_added_all_the_same() {
         add(&redis, key).await;
     }
     let before: Vec<(String, Vec<String>)> = redis.ask("XRANGE dripfeed:{b}:outbox - +").await;
-    assert_eq!(deliver().await, Settled::Recorded);
+    assert_eq!(deliver().await, SettleResult::Recorded);
     bucket.record(None, "pause", "").await.unwrap();
     let after: Vec<(String, Vec<String>)> = redis.ask("XRANGE dripfeed:{b}:outbox - +").await;
     assert_eq!((after.len(), &after[0], &after[1].1), (3, &before[0], &before[1].1), "the others keep their ids");
-    let counted = OutcomeCourier::new(bucket.clone()).count().await.unwrap().unwrap();
+    let counted = OutboxRelay::new(bucket.clone()).count().await.unwrap().unwrap();
     assert_eq!((counted.jobs.values().sum::<u64>(), counted.unreadable), (2, 1));
     let trail = bucket.audit_trail().await.unwrap();
     assert_eq!(trail.iter().map(|entry| entry.action.as_str()).collect::<Vec<_>>(), ["pause", ""]);
@@ -128,6 +128,6 @@ async fn outcome_jobs_and_audit_entries_are_added_all_the_same() {
         add(&redis, key).await;
         remove(&redis, key).await;
     }
-    assert_eq!(deliver().await, Settled::Recorded);
+    assert_eq!(deliver().await, SettleResult::Recorded);
     bucket.record(None, "resume", "").await.unwrap();
 }

@@ -29,7 +29,7 @@ async fn a_job_is_admitted_taken_and_delivered() {
     assert!(census.bytes >= 5);
 
     let settled = replica.settle(taken.claim, Settlement::Complete { status: 204, answer: None }).await.unwrap();
-    assert_eq!(settled, Settled::Recorded);
+    assert_eq!(settled, SettleResult::Recorded);
     let view = bucket.find(job.id).await.unwrap().unwrap();
     assert_eq!(view.caller.as_deref(), Some("alice"));
     let (outcome, _) = view.outcome.unwrap();
@@ -66,8 +66,8 @@ async fn a_failed_job_is_parked_tried_again_and_buried_whole() {
     assert!(view.due_ms.is_some());
     assert!(takes_nothing(&replica).await);
 
-    assert_eq!(bucket.cancel(job.id).await.unwrap(), Cancel::Cancelled);
-    assert_eq!(bucket.cancel(job.id).await.unwrap(), Cancel::Ended(Ending::Cancelled));
+    assert_eq!(bucket.cancel(job.id).await.unwrap(), CancelResult::Cancelled);
+    assert_eq!(bucket.cancel(job.id).await.unwrap(), CancelResult::Ended(Ending::Cancelled));
 
     let job = submit(&bucket, buckets::job("poor thing")).await;
     let taken = take_one(&replica).await;
@@ -80,8 +80,8 @@ async fn a_failed_job_is_parked_tried_again_and_buried_whole() {
     assert_eq!((letter.body.as_ref(), letter.outcome.attempts), (b"poor thing".as_slice(), 2));
     assert_eq!(bucket.dead_letters(&DeadFilter::default(), None, 10).await.unwrap().items.len(), 1);
 
-    let Replayed::As(again) = bucket.replay(job.id).await.unwrap() else { panic!("there is room") };
-    assert_eq!(bucket.replay(job.id).await.unwrap(), Replayed::Unknown);
+    let ReplayResult::As(again) = bucket.replay(job.id).await.unwrap() else { panic!("there is room") };
+    assert_eq!(bucket.replay(job.id).await.unwrap(), ReplayResult::Unknown);
     let taken = take_one(&replica).await;
     assert_eq!((taken.claim.id(), taken.claim.failures()), (again.id, 0));
     replica.settle(taken.claim, Settlement::Complete { status: 200, answer: None }).await.unwrap();
@@ -123,9 +123,9 @@ async fn a_dead_replicas_jobs_come_back_and_it_settles_nothing_more() {
     let bucket = open(&redis, buckets::settings("b")).await;
     submit(&bucket, buckets::job("x")).await;
     let lease = Duration::from_millis(300);
-    let dead = bucket.join(Consumer::new("dead"), lease, Life::First).await.unwrap();
+    let dead = bucket.join(Consumer::new("dead"), lease, JoinKind::First).await.unwrap();
     let taken = take_one(&dead).await;
-    let alive = bucket.join(Consumer::new("alive"), lease, Life::First).await.unwrap();
+    let alive = bucket.join(Consumer::new("alive"), lease, JoinKind::First).await.unwrap();
     let mut beats = tokio::time::interval(alive.beat_interval());
     let recovered = loop {
         beats.tick().await;
@@ -136,7 +136,7 @@ async fn a_dead_replicas_jobs_come_back_and_it_settles_nothing_more() {
     };
     assert_eq!(recovered, 1);
     let settled = dead.settle(taken.claim, Settlement::Complete { status: 200, answer: None }).await.unwrap();
-    assert_eq!(settled, Settled::Fenced);
+    assert_eq!(settled, SettleResult::Fenced);
     assert!(matches!(dead.take(1).await.unwrap(), Take::Fenced));
     assert!(dead.beat().await.unwrap().fenced);
     let taken = take_one(&alive).await;
@@ -147,7 +147,7 @@ async fn a_dead_replicas_jobs_come_back_and_it_settles_nothing_more() {
 }
 
 #[tokio::test]
-async fn who_is_handed_jobs_shows_that_it_lives() {
+async fn a_take_that_hands_out_jobs_counts_as_a_heartbeat() {
     let redis = TestRedis::start().await;
     let store = redis.store().await;
     for (kind, name) in [(Kind::Stream, "s"), (Kind::List, "l")] {
@@ -171,7 +171,7 @@ async fn delay_and_deadline_are_kept_by_the_redis_clock() {
     let bucket = open(&redis, buckets::settings("b")).await;
     let replica = join(&bucket, "a").await;
     let mut late = buckets::job("late");
-    late.start = dripfeed_job::Start::After(Duration::from_hours(1));
+    late.start = dripfeed_job::StartTime::After(Duration::from_hours(1));
     let late = submit(&bucket, late).await;
     assert_eq!(bucket.find(late.id).await.unwrap().unwrap().state, JobState::Waiting);
     assert!(takes_nothing(&replica).await);
@@ -237,5 +237,5 @@ async fn a_parked_job_that_somebody_claims_by_hand_is_in_flight() {
     let found = bucket.find(id).await.unwrap().expect("it is there");
     assert_eq!((found.state, found.consumer.as_deref(), found.due_ms), (JobState::InFlight, Some("by-hand"), None));
     let cancelled = tokio::time::timeout(PATIENCE, bucket.cancel(id)).await;
-    assert_eq!(cancelled.expect("it ends").unwrap(), Cancel::InFlight);
+    assert_eq!(cancelled.expect("it ends").unwrap(), CancelResult::InFlight);
 }

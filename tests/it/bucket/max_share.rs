@@ -100,14 +100,14 @@ async fn one_caller_cannot_fill_the_bucket() {
     for kind in KINDS {
         let bucket = open(&redis, settings(kind.as_str(), kind, 8, "25%")).await;
         assert_eq!(admit_many(&bucket, "alice", 5).await, 2);
-        let judged = bucket.judge(of("alice"), Arc::default()).await.unwrap();
+        let judged = bucket.admit_from(of("alice"), Arc::default()).await.unwrap();
         assert_eq!((judged.violated(), judged.caller_share), (vec![MAX_SHARE], Some(CallerShare { jobs: 2, most: 2 })));
         let Admission::Refused(Refused { reason, retry_after, level, .. }) = judged.admission else {
             panic!("alice has her share")
         };
         assert_eq!((reason, level), (RefusalReason::ShareUsedUp, 2));
         assert!(retry_after.is_some());
-        let judged = bucket.judge(of("bob"), Arc::default()).await.unwrap();
+        let judged = bucket.admit_from(of("bob"), Arc::default()).await.unwrap();
         assert_eq!((judged.violated(), judged.caller_share), (vec![], Some(CallerShare { jobs: 1, most: 2 })));
         // Jobs without a caller have no share, but the bucket's capacity holds for them, too.
         for _ in 3..8 {
@@ -167,13 +167,13 @@ async fn whichever_way_a_job_leaves_its_caller_gets_the_place_back() {
         let dead = buried_one.claim.id();
         settle(&replica, buried_one, buried("no luck")).await;
         assert_eq!(held().await, counted([("alice", 1), ("bob", 1)]));
-        assert!(matches!(bucket.replay(dead).await.unwrap(), Replayed::As(_)));
+        assert!(matches!(bucket.replay(dead).await.unwrap(), ReplayResult::As(_)));
         assert_eq!(held().await, counted([("alice", 2), ("bob", 1)]));
         assert_eq!(bucket.purge().await.unwrap(), 3);
         assert_eq!(held().await, counted([]));
 
         let cancelled = submit(&bucket, of("alice")).await;
-        assert_eq!(bucket.cancel(cancelled.id).await.unwrap(), Cancel::Cancelled);
+        assert_eq!(bucket.cancel(cancelled.id).await.unwrap(), CancelResult::Cancelled);
         assert_eq!(held().await, counted([]));
 
         let late = submit(&bucket, Submission { expires_in: Some(Duration::from_millis(1)), ..of("alice") }).await;
@@ -245,16 +245,16 @@ async fn a_caller_at_its_share_is_charged_to_no_limit_and_sees_all_that_refuses(
         let each = json!({ "id": "each", "key": ["caller"], "tiers": tiers });
         BucketLimits::read("limits", vec![each]).expect("a policy")
     };
-    bucket.limit_by(&limit(4));
+    bucket.set_limits(&limit(4));
     assert_eq!(admit_many(&bucket, "alice", 9).await, 2);
-    let judged = bucket.judge(of("alice"), Arc::default()).await.unwrap();
+    let judged = bucket.admit_from(of("alice"), Arc::default()).await.unwrap();
     assert_eq!(judged.violated(), [MAX_SHARE]);
     assert_eq!(judged.limits.as_ref().map(|limits| limits.policies[0].tiers[0].remaining), Some(2));
-    bucket.limit_by(&limit(2));
-    let judged = bucket.judge(of("alice"), Arc::default()).await.unwrap();
+    bucket.set_limits(&limit(2));
+    let judged = bucket.admit_from(of("alice"), Arc::default()).await.unwrap();
     assert_eq!(judged.violated(), ["each", MAX_SHARE]);
     assert_eq!(bucket.purge().await.unwrap(), 2);
-    assert_eq!(bucket.judge(of("alice"), Arc::default()).await.unwrap().violated(), ["each"]);
+    assert_eq!(bucket.admit_from(of("alice"), Arc::default()).await.unwrap().violated(), ["each"]);
 }
 
 #[tokio::test]
@@ -267,10 +267,11 @@ async fn a_replay_keeps_the_share_of_each_caller() {
         settle(&replica, take_one(&replica).await, buried("no luck")).await;
     }
     let done = bucket.replay_many(&DeadFilter::default(), None).await.unwrap();
-    assert_eq!(done, ReplayedMany { replayed: 3, left: 1 });
+    assert_eq!(done, ReplayCounts { replayed: 3, left: 1 });
     let left = bucket.dead_letters(&DeadFilter::default(), None, 10).await.unwrap().items;
     assert!(matches!(&bucket.replay(left[0].id).await.unwrap(),
-        Replayed::Refused(refused) if refused.reason == RefusalReason::ShareUsedUp && refused.retry_after.is_some()));
+        ReplayResult::Refused(refused) if refused.reason == RefusalReason::ShareUsedUp
+            && refused.retry_after.is_some()));
 }
 
 #[tokio::test]

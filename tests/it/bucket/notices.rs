@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dripfeed_bucket::*;
 use dripfeed_job::outcome::AnswerBody;
-use dripfeed_job::{Start, Submission};
+use dripfeed_job::{StartTime, Submission};
 use dripfeed_store::{ChannelEvent, Store, Subscription};
 use dripfeed_tests::buckets::{self, DELIVERED, NO_FILTER, buried, join, settle, submit, take, take_one};
 use dripfeed_tests::redis_server::TestRedis;
@@ -92,13 +92,13 @@ async fn a_replayed_letter_is_announced() {
         settle(&replica, take_one(&replica).await, buried("no luck")).await;
         assert_eq!(bucket.dead_letters(&NO_FILTER, None, 10).await.unwrap().items.len(), 1);
         let mut listener = Listener::of(&redis).await;
-        assert!(matches!(bucket.replay(dead.id).await.unwrap(), Replayed::As(_)));
+        assert!(matches!(bucket.replay(dead.id).await.unwrap(), ReplayResult::As(_)));
         assert_eq!(listener.heard().await, ["jobs"], "{kind:?}");
     }
 }
 
 #[tokio::test]
-async fn what_is_put_back_at_once_is_announced_and_once() {
+async fn a_job_that_is_requeued_at_once_is_announced_once() {
     let alone = Fair { bounds: FlowBounds { max_in_flight: Some(1), ..FlowBounds::default() }, ..Fair::default() };
     for (kind, fair) in [(Kind::Stream, Fair::default()), (Kind::Stream, alone), (Kind::List, Fair::default())] {
         let redis = TestRedis::start().await;
@@ -125,7 +125,7 @@ async fn what_is_put_back_at_once_is_announced_and_once() {
 }
 
 #[tokio::test]
-async fn what_is_put_back_for_later_is_announced_to_nobody() {
+async fn a_parked_job_is_not_announced() {
     let redis = TestRedis::start().await;
     let bucket = buckets::open(&redis, settings(Kind::Stream)).await;
     let (replica, mut listener) = (join(&bucket, "a").await, Listener::of(&redis).await);
@@ -153,7 +153,7 @@ async fn crowd(redis: &TestRedis, bucket: &Bucket, prompt: &Replica, late: &Repl
 }
 
 #[tokio::test]
-async fn who_takes_the_last_jobs_announces_that_to_those_who_come_too_late() {
+async fn a_take_of_the_last_jobs_is_announced_to_other_replicas() {
     for kind in [Kind::Stream, Kind::List] {
         let redis = TestRedis::start().await;
         let bucket = buckets::open(&redis, settings(kind)).await;
@@ -174,7 +174,7 @@ async fn who_takes_the_last_jobs_announces_that_to_those_who_come_too_late() {
             settle(&prompt, job, DELIVERED).await;
         }
         if kind == Kind::Stream {
-            let later = Submission { start: Start::After(Duration::from_hours(1)), ..buckets::job("{}") };
+            let later = Submission { start: StartTime::After(Duration::from_hours(1)), ..buckets::job("{}") };
             bucket.admit_many(vec![later, buckets::job("{}")]).await;
             take(&prompt, 10).await;
             assert_eq!(listener.heard().await, ["jobs", "taken"], "what is parked waits for nobody");
@@ -283,7 +283,7 @@ async fn a_replica_whose_connection_was_killed_hears_of_jobs_again() {
 
 /// Together the answers are more than one script may read.
 #[tokio::test]
-async fn all_who_wait_for_large_answers_get_them() {
+async fn all_callers_that_wait_for_large_answers_get_them() {
     const JOBS: usize = 12;
     let redis = TestRedis::start().await;
     let mut settings = settings(Kind::Stream);

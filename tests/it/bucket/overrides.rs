@@ -70,7 +70,7 @@ async fn a_submission_that_hears_of_a_change_late_is_judged_by_it() {
 }
 
 #[tokio::test]
-async fn what_redis_lost_and_what_was_reconfigured_holds_too() {
+async fn overrides_survive_a_reload_and_can_be_set_again_after_redis_lost_them() {
     let redis = TestRedis::start().await;
     let (operator, intake) = (open(&redis, buckets::settings("b")).await, open(&redis, buckets::settings("b")).await);
     operator.apply_overrides(&changed("capacity", 2)).await.unwrap();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use dripfeed_bucket::*;
 use dripfeed_job::idempotency::IdempotencyKey;
-use dripfeed_job::{Start, Submission};
+use dripfeed_job::{StartTime, Submission};
 use dripfeed_tests::buckets::{
     self, DELIVERED, admitted, changed, job, join, open, settle, submit, take, take_one, takes_nothing,
 };
@@ -207,7 +207,7 @@ async fn the_first_jobs_of_a_bucket_have_its_whole_burst_before_a_replica_joins(
     assert!(etas[2] > Duration::from_secs(3000), "{etas:?}");
 }
 
-fn keyed(key: &str, start: Start) -> Submission {
+fn keyed(key: &str, start: StartTime) -> Submission {
     Submission { idempotency_key: IdempotencyKey::parse(key).ok(), start, ..job(key) }
 }
 
@@ -229,7 +229,7 @@ async fn a_repeated_submission_has_the_eta_of_its_job() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, paced(Some("1/h"), 1, PaceTiers::default())).await;
     let replica = join(&bucket, "a").await;
-    let [called, next] = ["called", "next"].map(|key| keyed(key, Start::AtOnce));
+    let [called, next] = ["called", "next"].map(|key| keyed(key, StartTime::AtOnce));
     submit(&bucket, called.clone()).await;
     let taken = take_one(&replica).await;
     assert!(is_an_hour(submit(&bucket, next.clone()).await.eta));
@@ -244,7 +244,7 @@ async fn a_repeated_submission_has_the_eta_of_its_job() {
 async fn a_repeated_submission_of_a_delayed_job_has_the_rest_of_its_delay() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, paced(None, 1, PaceTiers::default())).await;
-    let late = keyed("late", Start::After(HOUR));
+    let late = keyed("late", StartTime::After(HOUR));
     submit(&bucket, late.clone()).await;
     let eta = eta_of_repeated(&bucket, &late).await;
     assert!(is_an_hour(eta), "{eta:?}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dripfeed_bucket::*;
 use dripfeed_job::outcome::AnswerBody;
-use dripfeed_job::{Ending, JobId, JobState, Start, Submission};
+use dripfeed_job::{Ending, JobId, JobState, StartTime, Submission};
 use dripfeed_store::Store;
 use dripfeed_tests::buckets::{
     self, DELIVERED, NO_FILTER, buried, join, open, settle, submit, take_one, takes_nothing,
@@ -25,7 +25,7 @@ fn large() -> Submission {
 }
 
 fn delayed(submission: Submission) -> Submission {
-    Submission { start: Start::After(Duration::from_hours(1)), ..submission }
+    Submission { start: StartTime::After(Duration::from_hours(1)), ..submission }
 }
 
 async fn info(store: &Store, section: &str, name: &str) -> usize {
@@ -122,9 +122,9 @@ async fn a_list_is_looked_through_a_bounded_part_in_each_script() {
     assert_eq!(bucket.find(ids[0]).await.unwrap().unwrap().state, JobState::InFlight);
     assert_eq!(bucket.find(ids[1]).await.unwrap().unwrap().state, JobState::Waiting);
     assert_eq!(all(&bucket, None, 7).await.0, ids);
-    assert_eq!(bucket.cancel(ids[1]).await.unwrap(), Cancel::Cancelled);
-    assert_eq!(bucket.cancel(ids[0]).await.unwrap(), Cancel::InFlight);
-    assert_eq!(bucket.cancel(JobId::new(1, 0)).await.unwrap(), Cancel::Unknown);
+    assert_eq!(bucket.cancel(ids[1]).await.unwrap(), CancelResult::Cancelled);
+    assert_eq!(bucket.cancel(ids[0]).await.unwrap(), CancelResult::InFlight);
+    assert_eq!(bucket.cancel(JobId::new(1, 0)).await.unwrap(), CancelResult::Unknown);
     // Garbage is collected when it is as large as the memory in use.
     let read = lua_has_read(&store).await.saturating_sub(before);
     assert!(read < 16 * BODY, "{read} bytes in Lua");
@@ -176,7 +176,7 @@ async fn dead_letters_come_in_pages_bounded_by_bytes_and_bodies_of_replays_stay_
         assert!(bytes < BODY, "{name}: {bytes} bytes for one small letter");
 
         let (replayed, bytes) = sent(&store, bucket.replay_many(&NO_FILTER, None)).await;
-        assert_eq!(replayed.unwrap(), ReplayedMany { replayed: JOBS as u64 + 1, left: 0 }, "{name}");
+        assert_eq!(replayed.unwrap(), ReplayCounts { replayed: JOBS as u64 + 1, left: 0 }, "{name}");
         assert!(bytes < BODY, "{name}: {bytes} bytes to replay");
     }
 }
@@ -250,7 +250,7 @@ async fn an_outcome_page_goes_on_where_thousands_ended_in_one_millisecond() {
 }
 
 #[tokio::test]
-async fn what_somebody_else_adds_after_the_purge_of_a_list_began_does_not_keep_it_going() {
+async fn jobs_added_during_the_purge_of_a_list_do_not_prolong_it() {
     const OLD: usize = 3000;
     let redis = TestRedis::start().await;
     let (store, bucket) = (redis.store().await, open(&redis, of_kind(Kind::List)).await);

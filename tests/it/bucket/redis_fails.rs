@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dripfeed_bucket::{Bucket, Consumer, Life, Replica, Settled, Settlement};
+use dripfeed_bucket::{Bucket, Consumer, JoinKind, Replica, SettleResult, Settlement};
 use dripfeed_store::{Durability, Store};
 use dripfeed_tests::buckets::{self, open, settle, submit, take_one};
 use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
@@ -12,7 +12,7 @@ use dripfeed_tests::service::until;
 const LEASE: Duration = Duration::from_millis(300);
 
 async fn join(bucket: &Bucket, name: &str) -> Replica {
-    bucket.join(Consumer::new(name), LEASE, Life::First).await.expect("Redis answers")
+    bucket.join(Consumer::new(name), LEASE, JoinKind::First).await.expect("Redis answers")
 }
 
 /// A bucket whose calls go through the proxy.
@@ -81,7 +81,7 @@ async fn a_throttle_whose_settlement_got_no_answer_lasts_as_long_as_the_upstream
         proxy.behave("settle");
         begun
     });
-    assert_eq!((settled, held_until().await), (Settled::Recorded, begun));
+    assert_eq!((settled, held_until().await), (SettleResult::Recorded, begun));
     let census = bucket.census().await.expect("Redis answers");
     assert_eq!((census.pace.reason, census.parked, census.in_flight), ("held", 1, 0));
 }

@@ -39,7 +39,7 @@ async fn letters(bucket: &Bucket) -> BTreeSet<JobId> {
 
 async fn start(bucket: &Bucket, filter: DeadFilter, rate: Option<Rate>) -> ReplayId {
     let id = bucket.start_replay(filter, rate, Some("ops")).await.expect("Redis answers").expect("few are running");
-    buckets::go_on_with_replays(bucket).await;
+    buckets::resume_replays(bucket).await;
     id
 }
 
@@ -82,7 +82,7 @@ async fn a_replay_of_a_dead_process_goes_on_though_the_clock_of_redis_was_set_ba
     let in_an_hour = seconds * 1000 + 3_600_000;
     let lease = redis::Cmd::hset("dripfeed:{stream}:dead:replays", format!("{id}:lease"), format!("dead {in_an_hour}"));
     redis.store().await.command::<u64>(&lease).await.unwrap();
-    buckets::go_on_with_replays(&bucket).await;
+    buckets::resume_replays(&bucket).await;
     assert_eq!(ended(&bucket, id).await.done, 3);
 }
 
@@ -152,7 +152,7 @@ async fn letters_that_others_delete_meanwhile_are_accounted_for_once_it_is_done(
 }
 
 #[tokio::test]
-async fn what_dies_again_is_not_replayed_again() {
+async fn a_job_that_dies_again_is_not_replayed_twice() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, settings(Kind::Stream, 2)).await;
     let died = die(&bucket, 6, "shop").await;
@@ -175,14 +175,14 @@ async fn a_cancelled_replay_stays_cancelled_and_its_letters_stay() {
     die(&bucket, 3, "shop").await;
     let id = start(&bucket, NO_FILTER, seldom()).await;
     until("the first is replayed", async || found(&bucket, id).await.done == 1).await;
-    for found in [CancelledReplay::Now, CancelledReplay::EndedBefore] {
+    for found in [CancelReplayResult::Now, CancelReplayResult::EndedBefore] {
         assert_eq!(bucket.cancel_replay(id).await.unwrap(), found);
-        buckets::go_on_with_replays(&bucket).await;
+        buckets::resume_replays(&bucket).await;
     }
     let replay = found(&bucket, id).await;
     assert_eq!((replay.state, replay.done, letters(&bucket).await.len()), (ReplayState::Cancelled, 1, 2));
     let unknown = "0000000000000abc".parse().unwrap();
-    assert_eq!(bucket.cancel_replay(unknown).await.unwrap(), CancelledReplay::Unknown);
+    assert_eq!(bucket.cancel_replay(unknown).await.unwrap(), CancelReplayResult::Unknown);
     let rest = ended(&bucket, start(&bucket, NO_FILTER, None).await).await;
     assert_eq!((rest.total, rest.done), (2, 2));
 }
@@ -197,7 +197,7 @@ async fn replays_are_bounded_in_number_and_the_oldest_that_ended_are_forgotten()
         running.push(start(&bucket, NO_FILTER, seldom()).await);
     }
     assert_eq!(bucket.start_replay(NO_FILTER, None, None).await.unwrap(), None);
-    assert_eq!(bucket.cancel_replay(running[3]).await.unwrap(), CancelledReplay::Now);
+    assert_eq!(bucket.cancel_replay(running[3]).await.unwrap(), CancelReplayResult::Now);
     let latest = start(&bucket, NO_FILTER, seldom()).await;
     let kept: Vec<ReplayId> = bucket.replays().await.unwrap().into_iter().map(|replay| replay.id).collect();
     assert_eq!(kept.len(), 10);
@@ -253,7 +253,7 @@ async fn several_who_want_to_carry_it_out_replay_each_letter_once() {
     let others = futures::future::join_all((0..4).map(|_| open(&redis, settings(Kind::Stream, 1000)))).await;
     let id = bucket.start_replay(NO_FILTER, Some("1000/s".parse().unwrap()), None).await.unwrap().unwrap();
     while found(&bucket, id).await.state == ReplayState::Running {
-        futures::future::join_all(others.iter().map(buckets::go_on_with_replays)).await;
+        futures::future::join_all(others.iter().map(buckets::resume_replays)).await;
     }
     assert_eq!(found(&bucket, id).await.done, 100);
     assert_eq!((bucket.census().await.unwrap().level, letters(&bucket).await.len()), (100, 0));
@@ -269,9 +269,9 @@ async fn a_letter_larger_than_the_capacity_stays_and_holds_up_no_other() {
             die_of(&bucket, n.to_string()).await;
         }
         bucket.apply_overrides(&buckets::changed("capacity_bytes", "4KiB")).await.unwrap();
-        let Replayed::Refused(refused) = bucket.replay(large).await.unwrap() else { panic!("it is too large") };
+        let ReplayResult::Refused(refused) = bucket.replay(large).await.unwrap() else { panic!("it is too large") };
         assert_eq!((refused.reason, refused.retry_after), (RefusalReason::NeverFits, None));
-        assert_eq!(bucket.replay_many(&NO_FILTER, None).await.unwrap(), ReplayedMany { replayed: 3, left: 1 });
+        assert_eq!(bucket.replay_many(&NO_FILTER, None).await.unwrap(), ReplayCounts { replayed: 3, left: 1 });
         taken_die(&bucket, 3).await;
         let replay = ended(&bucket, start(&bucket, NO_FILTER, None).await).await;
         assert_eq!((replay.state, replay.total, replay.done, replay.left), (ReplayState::Done, 4, 3, 1));
@@ -298,7 +298,7 @@ async fn taken_die(bucket: &Bucket, jobs: usize) {
 async fn a_replay_goes_on_in_a_bucket_whose_deletion_was_interrupted() {
     let redis = TestRedis::start().await;
     let bucket = buckets::defined(&redis, settings(Kind::Stream, 1000)).await;
-    assert_eq!(bucket.open(bucket.incarnation().unwrap()).await.unwrap(), Opened::Open);
+    assert_eq!(bucket.open(bucket.incarnation().unwrap()).await.unwrap(), OpenResult::Open);
     die(&bucket, 3, "shop").await;
     buckets::suspend_long_ago(&redis, &bucket).await;
     let id = start(&bucket, NO_FILTER, None).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dripfeed_bucket::{Bucket, BucketSettings, Examination, Kind, Settled, Settlement, TimeWindow};
+use dripfeed_bucket::{Bucket, BucketSettings, Examination, Kind, SettleResult, Settlement, TimeWindow};
 use dripfeed_job::{Ending, Submission};
 use dripfeed_store::ServerOptions;
 use dripfeed_tests::buckets::{self, DELIVERED, buried, job, join, settle, submit, take, take_one};
@@ -45,7 +45,7 @@ async fn a_job_whose_settlement_redis_has_lost_is_handed_out_again() {
 
 /// Redis has lost one job during its call, and kept another one.
 #[tokio::test]
-async fn what_redis_has_lost_takes_no_room_from_what_is_there() {
+async fn lost_jobs_take_no_room() {
     for kind in [Kind::Stream, Kind::List] {
         let mut redis = with_snapshots().await;
         let bucket = buckets::open(&redis, BucketSettings { kind, ..buckets::settings("b") }).await;
@@ -104,7 +104,7 @@ async fn a_job_that_two_replicas_end_has_one_outcome_and_is_counted_once() {
         let late = twice.into_iter().zip(ends).map(|(taken, end)| settle(&first, taken, end));
         let settled = futures::future::join_all(late).await;
 
-        assert_eq!(settled[..3], [Settled::EndedBefore; 3], "{kind:?}");
+        assert_eq!(settled[..3], [SettleResult::EndedBefore; 3], "{kind:?}");
         assert_eq!(outcomes().await, before, "{kind:?}");
         let census = bucket.census().await.expect("Redis answers");
         let ended: Vec<_> = census.ended.into_iter().filter(|(_, jobs)| *jobs > 0).collect();

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use dripfeed_bucket::*;
-use dripfeed_job::{Start, Submission};
+use dripfeed_job::{StartTime, Submission};
 use dripfeed_store::ServerOptions;
 use dripfeed_tests::buckets::{self, DELIVERED, changed, job, join, open, settle, submit, take, take_one};
 use dripfeed_tests::redis_server::TestRedis;
@@ -21,7 +21,7 @@ async fn submit_many(bucket: &Bucket, jobs: usize) {
 }
 
 #[tokio::test]
-async fn what_waits_and_what_is_in_flight_counts() {
+async fn waiting_jobs_and_jobs_in_flight_count() {
     for kind in [Kind::Stream, Kind::List] {
         let redis = TestRedis::start().await;
         let bucket = open(&redis, BucketSettings { kind, ..buckets::settings("b") }).await;
@@ -45,7 +45,7 @@ async fn a_delayed_job_counts_when_it_is_due_soon() {
     let redis = TestRedis::with(options).await;
     let bucket = open(&redis, buckets::settings("b")).await;
     let replica = join(&bucket, "a").await;
-    submit(&bucket, Submission { start: Start::After(Duration::from_mins(10)), ..job("x") }).await;
+    submit(&bucket, Submission { start: StartTime::After(Duration::from_mins(10)), ..job("x") }).await;
     // The first take parks the delayed job.
     assert!(buckets::takes_nothing(&replica).await);
     assert_eq!(calls(&bucket).await, 0);
@@ -82,7 +82,7 @@ async fn no_more_than_may_be_in_flight_is_asked_for() {
 }
 
 #[tokio::test]
-async fn of_a_bucket_that_makes_no_calls_only_what_is_in_flight_counts() {
+async fn in_a_bucket_that_makes_no_calls_only_jobs_in_flight_count() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, buckets::settings("b")).await;
     let replica = join(&bucket, "a").await;
@@ -105,9 +105,9 @@ async fn most_of_all_buckets_is_the_most_of_one() {
     let many = open(&redis, settings).await;
     submit_many(&few, 21).await;
     submit_many(&many, 40).await;
-    let most = Slots::most_of(vec![few, many]).await.expect("Redis answers");
+    let most = Slots::max_of(vec![few, many]).await.expect("Redis answers");
     assert_eq!(most, Slots { calls: 40, replicas: 3 });
-    assert_eq!(Slots::most_of(Vec::new()).await.expect("Redis answers"), Slots::default());
+    assert_eq!(Slots::max_of(Vec::new()).await.expect("Redis answers"), Slots::default());
 }
 
 #[tokio::test]

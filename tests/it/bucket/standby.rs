@@ -24,21 +24,21 @@ async fn a_look_shows_jobs_at_once_and_members_when_they_stay() {
         let redis = TestRedis::start().await;
         let bucket = buckets::open(&redis, settings("b", kind)).await;
         let standby = join(&bucket, "a").await.stand_by().await.unwrap();
-        assert!(!standby.look(LOOK).await.unwrap(), "{kind:?}: nothing is there");
+        assert!(!standby.check(LOOK).await.unwrap(), "{kind:?}: nothing is there");
         let other = join(&bucket, "other").await;
-        assert!(!standby.look(LOOK).await.unwrap(), "{kind:?}: it may be about to leave");
-        assert!(standby.look(LOOK).await.unwrap(), "{kind:?}: it may be dead");
+        assert!(!standby.check(LOOK).await.unwrap(), "{kind:?}: it may be about to leave");
+        assert!(standby.check(LOOK).await.unwrap(), "{kind:?}: it may be dead");
         other.leave().await.unwrap();
-        assert!(!standby.look(LOOK).await.unwrap(), "{kind:?}");
+        assert!(!standby.check(LOOK).await.unwrap(), "{kind:?}");
         submit(&bucket, buckets::job("{}")).await;
-        assert!(standby.look(LOOK).await.unwrap(), "{kind:?}: a job waits");
+        assert!(standby.check(LOOK).await.unwrap(), "{kind:?}: a job waits");
         take(&standby.join(again(), LEASE).await.unwrap(), 1).await;
-        assert!(standby.look(LOOK).await.unwrap(), "{kind:?}: a job is in flight");
+        assert!(standby.check(LOOK).await.unwrap(), "{kind:?}: a job is in flight");
     }
 }
 
 #[tokio::test]
-async fn who_is_on_standby_is_a_replica_until_it_joins_or_ends() {
+async fn a_process_on_standby_is_shown_as_a_replica_until_it_joins_or_ends() {
     let redis = TestRedis::start().await;
     let bucket = buckets::open(&redis, settings("b", Kind::Stream)).await;
     let replicas = async || {
@@ -47,19 +47,19 @@ async fn who_is_on_standby_is_a_replica_until_it_joins_or_ends() {
     };
     let standby = join(&bucket, "a").await.stand_by().await.unwrap();
     assert!(replicas().await.is_empty(), "it hasn't looked");
-    standby.look(LOOK).await.unwrap();
+    standby.check(LOOK).await.unwrap();
     assert_eq!(replicas().await, ["a"]);
     let replica = standby.join(again(), LEASE).await.unwrap();
     assert_eq!(replicas().await, ["again"]);
     let standby = replica.stand_by().await.unwrap();
-    standby.look(LOOK).await.unwrap();
+    standby.check(LOOK).await.unwrap();
     standby.end().await.unwrap();
     assert!(replicas().await.is_empty());
     assert_eq!(redis.store().await.command::<u64>(&redis::Cmd::exists("dripfeed:{b}:standby")).await.unwrap(), 0);
 }
 
 #[tokio::test]
-async fn of_several_on_standby_only_the_first_joins() {
+async fn only_the_first_of_several_processes_on_standby_joins() {
     for kind in [Kind::Stream, Kind::List] {
         let redis = TestRedis::start().await;
         let bucket = buckets::open(&redis, settings("b", kind)).await;
@@ -72,7 +72,7 @@ async fn of_several_on_standby_only_the_first_joins() {
 }
 
 #[tokio::test]
-async fn of_processes_that_serve_the_same_buckets_one_sweeps() {
+async fn one_of_the_processes_that_serve_the_same_buckets_sweeps() {
     let redis = TestRedis::start().await;
     let mut served = Vec::new();
     for name in ["b", "c"] {
@@ -106,7 +106,7 @@ async fn a_turn_to_sweep_ends_though_the_clock_of_redis_is_set_back() {
 }
 
 #[tokio::test]
-async fn what_a_sweep_finds_is_announced() {
+async fn jobs_found_by_a_sweep_are_announced() {
     let redis = TestRedis::start().await;
     let bucket = buckets::open(&redis, settings("b", Kind::Stream)).await;
     let mut announcements = bucket.stand_by(Consumer::new("a")).announcements();
@@ -124,14 +124,14 @@ async fn what_a_sweep_finds_is_announced() {
 }
 
 #[tokio::test]
-async fn one_that_does_not_look_any_more_is_forgotten() {
+async fn a_process_without_further_checks_is_removed_from_standby() {
     let redis = TestRedis::start().await;
     let bucket = buckets::open(&redis, settings("b", Kind::Stream)).await;
     let store = redis.store().await;
     store.command::<u64>(&redis::Cmd::hset("dripfeed:{b}:standby", "long gone", 1)).await.unwrap();
     store.command::<u64>(&redis::Cmd::hset("dripfeed:{b}:standby", "gone, of many", "1 1800000")).await.unwrap();
     let standby = join(&bucket, "a").await.stand_by().await.unwrap();
-    standby.look(LOOK).await.unwrap();
+    standby.check(LOOK).await.unwrap();
     let known: Vec<String> = store.command(&redis::Cmd::hkeys("dripfeed:{b}:standby")).await.unwrap();
     assert_eq!(known, ["a"]);
     let mut ttl = redis::cmd("PTTL");
@@ -140,21 +140,21 @@ async fn one_that_does_not_look_any_more_is_forgotten() {
 }
 
 #[tokio::test]
-async fn one_that_looks_seldom_is_known_for_longer() {
+async fn a_process_with_rare_checks_is_kept_on_standby_for_longer() {
     let redis = TestRedis::start().await;
     let bucket = buckets::open(&redis, settings("b", Kind::Stream)).await;
     let store = redis.store().await;
-    let (many, few) = (Standby::between_looks(10_000), Standby::between_looks(1));
+    let (many, few) = (Standby::check_interval(10_000), Standby::check_interval(1));
     assert_eq!((many, few), (10 * LOOK, LOOK));
     let [seldom, often] = ["seldom", "often"].map(|name| bucket.stand_by(Consumer::new(name)));
-    seldom.look(many).await.unwrap();
-    often.look(few).await.unwrap();
+    seldom.check(many).await.unwrap();
+    often.check(few).await.unwrap();
     // As if the process had reported ten minutes ago.
     let noted: String = store.command(&redis::Cmd::hget("dripfeed:{b}:standby", "seldom")).await.unwrap();
     let (at, lasts) = noted.split_once(' ').expect("how long it is known");
     let ago = format!("{} {lasts}", at.parse::<u64>().unwrap() - 600_000);
     store.command::<u64>(&redis::Cmd::hset("dripfeed:{b}:standby", "seldom", ago)).await.unwrap();
-    often.look(few).await.unwrap();
+    often.check(few).await.unwrap();
     let mut known: Vec<String> = store.command(&redis::Cmd::hkeys("dripfeed:{b}:standby")).await.unwrap();
     known.sort();
     assert_eq!(known, ["often", "seldom"]);
@@ -164,7 +164,7 @@ async fn one_that_looks_seldom_is_known_for_longer() {
 }
 
 #[tokio::test]
-async fn what_a_pace_regains_on_standby_is_there_at_once() {
+async fn tokens_earned_on_standby_are_available_at_once() {
     let redis = TestRedis::start().await;
     let mut paced = settings("b", Kind::Stream);
     paced.leak.rate = Some("1/s".parse().unwrap());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dripfeed_bucket::*;
 use dripfeed_job::outcome::Outcome;
-use dripfeed_job::{JobId, Start, Submission};
+use dripfeed_job::{JobId, StartTime, Submission};
 use dripfeed_store::{Durability, Store};
 use dripfeed_tests::buckets::{self, DELIVERED, admitted, buried, job, join, settle, submit, take, take_one};
 use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
@@ -181,7 +181,7 @@ async fn replayed_jobs_that_somebody_else_had_added_are_read_as_large_as_they_ar
         settle(&replica, take_one(&replica).await, buried("no luck")).await;
     }
     let replayed = bucket.replay_many(&DeadFilter::default(), None).await.unwrap();
-    assert_eq!(replayed, ReplayedMany { replayed: 3, left: 0 });
+    assert_eq!(replayed, ReplayCounts { replayed: 3, left: 0 });
     for _ in 0..3 {
         assert_eq!(take(&replica, 50).await.len(), 1);
     }
@@ -201,7 +201,7 @@ async fn a_job_that_is_larger_than_all_others_is_handed_out_too() {
 }
 
 #[tokio::test]
-async fn what_somebody_else_added_and_cannot_be_handed_out_in_time_does_not_stop_the_bucket() {
+async fn a_foreign_entry_that_cannot_be_read_in_time_does_not_stop_the_bucket() {
     for (kind, add) in
         KINDS.into_iter().zip([&["XADD", "dripfeed:{b}:jobs", "*", "body"][..], &["RPUSH", "dripfeed:{b}:jobs"]])
     {
@@ -227,7 +227,7 @@ async fn a_take_puts_aside_a_bounded_number_and_is_asked_again_at_once() {
     let redis = TestRedis::start().await;
     let bucket = open_in_line(&redis).await;
     let replica = join(&bucket, "a").await;
-    let delayed = || Submission { start: Start::After(Duration::from_hours(1)), ..job("later") };
+    let delayed = || Submission { start: StartTime::After(Duration::from_hours(1)), ..job("later") };
     bucket.admit_many((0..450).map(|_| delayed()).collect()).await;
     submit(&bucket, job("now")).await;
     let parked = "ZCARD dripfeed:{b}:parked";
@@ -336,8 +336,8 @@ async fn after_a_lost_answer_what_is_held_is_looked_through_a_bounded_part_in_ea
 async fn a_delayed_job_that_somebody_else_read_from_the_group_is_still_called_at_its_time() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, Kind::Stream).await;
-    let replica = bucket.join(Consumer::new("a"), Duration::from_millis(300), Life::First).await.unwrap();
-    let delayed = Submission { start: Start::After(Duration::from_hours(1)), ..job("later") };
+    let replica = bucket.join(Consumer::new("a"), Duration::from_millis(300), JoinKind::First).await.unwrap();
+    let delayed = Submission { start: StartTime::After(Duration::from_hours(1)), ..job("later") };
     submit(&bucket, delayed).await;
     let read = "XREADGROUP GROUP processors ghost COUNT 1 STREAMS dripfeed:{b}:jobs >";
     let _: redis::Value = redis.ask(read).await;
@@ -346,7 +346,7 @@ async fn a_delayed_job_that_somebody_else_read_from_the_group_is_still_called_at
     let taken = take(&replica, 10).await;
     assert_eq!(bytes(&taken), "now".len());
 
-    let delayed = Submission { start: Start::After(Duration::from_hours(1)), ..job("later") };
+    let delayed = Submission { start: StartTime::After(Duration::from_hours(1)), ..job("later") };
     submit(&bucket, delayed).await;
     let _: redis::Value = redis.ask(read).await;
     let mut beats = tokio::time::interval(replica.beat_interval());
@@ -357,12 +357,12 @@ async fn a_delayed_job_that_somebody_else_read_from_the_group_is_still_called_at
 }
 
 #[tokio::test]
-async fn what_redis_lost_of_limits_that_there_are_not_is_forgotten() {
+async fn a_note_about_lost_limits_of_callers_is_removed_if_none_are_set() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, Kind::Stream).await;
     join(&bucket, "a").await;
     redis.ask::<String>("FLUSHALL").await;
-    let replica = bucket.join(Consumer::new("a"), Duration::from_secs(5), Life::Again).await.unwrap();
+    let replica = bucket.join(Consumer::new("a"), Duration::from_secs(5), JoinKind::Rejoin).await.unwrap();
     assert_eq!(times(&redis, "HEXISTS dripfeed:{b}:pace flows").await, 1);
     submit(&bucket, job("x")).await;
     take_one(&replica).await;
@@ -389,7 +389,7 @@ async fn expired(bucket: &Bucket, replica: &Replica, id: JobId) -> Outcome {
 }
 
 #[tokio::test]
-async fn what_expires_after_its_replica_died_is_not_recorded_as_never_started() {
+async fn a_job_that_expires_after_its_replica_died_is_not_recorded_as_never_started() {
     for kind in KINDS {
         let redis = TestRedis::start().await;
         let bucket = open(&redis, kind).await;
@@ -405,7 +405,7 @@ async fn what_expires_after_its_replica_died_is_not_recorded_as_never_started() 
 }
 
 #[tokio::test]
-async fn what_expires_while_it_is_throttled_is_not_recorded_as_never_started() {
+async fn a_job_that_expires_while_throttled_is_not_recorded_as_never_started() {
     for kind in KINDS {
         let redis = TestRedis::start().await;
         let bucket = open(&redis, kind).await;
@@ -424,7 +424,7 @@ async fn what_expires_while_it_is_throttled_is_not_recorded_as_never_started() {
 }
 
 #[tokio::test]
-async fn what_was_never_called_expires_as_never_started() {
+async fn a_job_that_was_never_called_expires_as_never_started() {
     for kind in KINDS {
         let redis = TestRedis::start().await;
         let bucket = open(&redis, kind).await;
@@ -443,7 +443,7 @@ const TRACEPARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-
 
 /// Also if other jobs wait before it, so that it is claimed later than it is due.
 #[tokio::test]
-async fn of_a_traced_job_a_take_answers_when_it_became_due() {
+async fn a_take_returns_when_a_traced_job_became_due() {
     for others in [0, 3] {
         let redis = TestRedis::start().await;
         let bucket = open(&redis, Kind::Stream).await;

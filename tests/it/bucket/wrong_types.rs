@@ -321,7 +321,7 @@ async fn a_counter_of_a_limit_that_is_unreadable_begins_again() {
     let bucket = buckets::open(&redis, buckets::settings("b")).await;
     let limit = json!({ "id": "of-callers", "key": ["caller"],
         "tiers": [{ "kind": "fixed", "limit": 10, "period": "1d" }] });
-    bucket.limit_by(&BucketLimits::read("limits", vec![limit]).unwrap());
+    bucket.set_limits(&BucketLimits::read("limits", vec![limit]).unwrap());
     let submits = async |round: &str| {
         let jobs = ["alice", "bob"].map(|caller| by(caller, &format!("{caller}-{round}")));
         bucket.admit_many(jobs.to_vec()).await

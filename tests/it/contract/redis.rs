@@ -136,7 +136,7 @@ async fn keys_and_fields_in_redis_keep_their_names() {
 
 /// The Redis keys of API keys, where some are created over the API.
 async fn names_of_keys() -> Names {
-    let hash = dripfeed_auth::show_hash(&dripfeed_auth::hash_of_key(b"platform"));
+    let hash = dripfeed_auth::format_hash(&dripfeed_auth::hash_of_key(b"platform"));
     let key = format!("[[keys]]\nid = \"platform\"\nsha256 = \"{hash}\"\nscopes = [\"read\", \"keys\"]\n");
     let service = Service::new(&key).await;
     let intake = service.intake().await;

@@ -73,7 +73,7 @@ fn a_container_has_time_to_drain_before_it_is_killed() {
 
 /// Docker makes an empty folder of one that doesn't.
 #[test]
-fn what_a_container_mounts_exists() {
+fn mounted_files_of_containers_exist() {
     let text = fs::read_to_string(root().join("docker-compose.yml")).unwrap();
     let compose: Value = serde_saphyr::from_str(&text).unwrap();
     let services = compose["services"].as_object().expect("a map").values();
@@ -92,7 +92,7 @@ fn host(url: &str) -> &str {
 }
 
 #[test]
-fn what_watches_the_containers_is_found_by_its_name() {
+fn services_of_the_compose_file_refer_to_existing_names() {
     let text = fs::read_to_string(root().join("docker-compose.yml")).unwrap();
     let compose: Value = serde_saphyr::from_str(&text).unwrap();
     let services = compose["services"].as_object().expect("a map");
@@ -116,7 +116,7 @@ fn what_watches_the_containers_is_found_by_its_name() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_containers_run_works_together() {
+async fn the_commands_of_the_compose_file_work_together() {
     let _place = machine::place().await;
     let text = fs::read_to_string(root().join("docker-compose.yml")).unwrap();
     let compose: Value = serde_saphyr::from_str(&text).unwrap();

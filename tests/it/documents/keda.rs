@@ -24,7 +24,7 @@ fn trigger(manifest: &str) -> Value {
 }
 
 #[tokio::test]
-async fn what_keda_scales_by_is_above_zero_until_the_last_job_has_ended() {
+async fn the_metric_of_keda_is_above_zero_until_the_last_job_has_ended() {
     let upstream = Upstream::willing().await;
     let settings = format!(
         "[buckets.mail]\nupstream = \"{}\"\n[[keys]]\nid = \"scale\"\nsha256 = \"{}\"\nscopes = [\"read\"]\n\

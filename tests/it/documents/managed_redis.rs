@@ -26,7 +26,7 @@ async fn a_managed_redis_is_used_and_answers_name_the_class_that_it_has() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_that_may_evict_jobs_is_refused() {
+async fn a_managed_redis_that_may_evict_jobs_is_refused() {
     let bucket = "[buckets.b]\nupstream = \"http://127.0.0.1:9\"\n";
     let service = Service::quiet(managed("volatile-lru").await, Durability::Everysec, bucket).await;
     let (code, said) = service.run(&["check", "--connect"]).await;

@@ -166,7 +166,7 @@ async fn limits_set_at_run_time_hold_at_once_on_all_intakes_and_keep_what_was_co
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_each_limit_said_is_counted_and_a_shadow_changes_no_answer() {
+async fn verdicts_are_counted_by_limit_and_a_shadow_policy_changes_no_answer() {
     let service = Service::new(
         "[buckets.b]\nupstream = \"http://127.0.0.1:9/\"\n\
          [[buckets.b.limits]]\nid = \"real\"\ntiers = [{ kind = \"fixed\", limit = 3, period = \"24h\" }]\n\
@@ -222,7 +222,7 @@ async fn a_limit_by_address_goes_by_the_connection_or_by_what_a_trusted_proxy_sa
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_proxied_request_its_own_method_and_path_are_matched() {
+async fn limits_match_method_and_path_of_a_proxied_request() {
     let service = Service::new(
         "[buckets.b]\nupstream = \"http://127.0.0.1:9/\"\n\
          [[buckets.b.limits]]\nid = \"put\"\nkey = [\"path:org\"]\n\

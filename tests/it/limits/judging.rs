@@ -21,18 +21,18 @@ fn of(caller: &str) -> Submission {
     Submission { caller: Some(caller.to_owned()), ..buckets::job("meat") }
 }
 
-async fn judge(bucket: &Bucket, submission: Submission) -> Judgement {
-    bucket.judge(submission, Arc::default()).await.unwrap()
+async fn judge(bucket: &Bucket, submission: Submission) -> AdmissionDecision {
+    bucket.admit_from(submission, Arc::default()).await.unwrap()
 }
 
-fn refusal(judged: &Judgement) -> &Refused {
+fn refusal(judged: &AdmissionDecision) -> &Refused {
     match &judged.admission {
         Admission::Refused(refused) => refused,
         Admission::Admitted(admitted) => panic!("{admitted:?}"),
     }
 }
 
-fn is_admitted(judged: &Judgement) -> bool {
+fn is_admitted(judged: &AdmissionDecision) -> bool {
     matches!(judged.admission, Admission::Admitted(_))
 }
 
@@ -41,7 +41,7 @@ async fn each_caller_has_its_own_limit_and_sees_what_is_left() {
     let redis = TestRedis::start().await;
     for (number, kind) in [Kind::Stream, Kind::List].into_iter().enumerate() {
         let bucket = open(&redis, BucketSettings { kind, ..buckets::settings(&format!("b{number}")) }).await;
-        bucket.limit_by(&policies(json!([
+        bucket.set_limits(&policies(json!([
             { "id": "each", "key": ["caller"], "tiers": [{ "kind": "bucket", "rate": "2/h", "burst": 2 }] }
         ])));
         let first = judge(&bucket, of("alice")).await;
@@ -62,11 +62,11 @@ async fn each_caller_has_its_own_limit_and_sees_what_is_left() {
 async fn a_refused_submission_is_charged_to_no_tier() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, BucketSettings { capacity: 3, ..buckets::settings("b") }).await;
-    bucket.limit_by(&policies(json!([
+    bucket.set_limits(&policies(json!([
         { "id": "all", "tiers": [{ "kind": "fixed", "limit": 100, "period": "1h" }] },
         { "id": "each", "key": ["caller"], "tiers": [{ "kind": "fixed", "limit": 1, "period": "1h" }] }
     ])));
-    let left = |judged: &Judgement| judged.limits.as_ref().unwrap().policies[0].tiers[0].remaining;
+    let left = |judged: &AdmissionDecision| judged.limits.as_ref().unwrap().policies[0].tiers[0].remaining;
     assert_eq!(left(&judge(&bucket, of("alice")).await), 99);
     for _ in 0..5 {
         assert_eq!(refusal(&judge(&bucket, of("alice")).await).reason, RefusalReason::CallerLimit);
@@ -85,7 +85,7 @@ async fn a_refused_submission_is_charged_to_no_tier() {
 async fn the_later_of_a_batch_see_what_the_earlier_were_charged() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, buckets::settings("b")).await;
-    bucket.limit_by(&policies(json!([
+    bucket.set_limits(&policies(json!([
         { "id": "each", "key": ["caller"], "tiers": [{ "kind": "log", "limit": 3, "period": "1h" }] }
     ])));
     let answers = bucket.admit_many((0..10).map(|_| of("alice")).collect()).await;
@@ -99,7 +99,7 @@ async fn the_later_of_a_batch_see_what_the_earlier_were_charged() {
 async fn a_policy_can_bound_the_backlog_below_the_capacity() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, buckets::settings("b")).await;
-    bucket.limit_by(&policies(json!([
+    bucket.set_limits(&policies(json!([
         { "id": "short", "match": { "methods": ["PUT"] }, "tiers": [{ "kind": "backlog", "limit": 2 }] }
     ])));
     let put = || Submission { method: Some(Method::PUT), ..of("alice") };
@@ -129,7 +129,7 @@ async fn a_caller_that_waits_exactly_retry_after_gets_in() {
     for (number, tier) in tiers.iter().enumerate() {
         let name = format!("b{number}");
         let bucket = open(&redis, buckets::settings(&name)).await;
-        bucket.limit_by(&policies(json!([{ "id": "each", "key": ["caller"], "tiers": [tier] }])));
+        bucket.set_limits(&policies(json!([{ "id": "each", "key": ["caller"], "tiers": [tier] }])));
         assert!(is_admitted(&judge(&bucket, of("alice")).await));
         for _ in 0..5 {
             let wait = loop {
@@ -154,7 +154,7 @@ async fn a_window_of_the_calendar_ends_by_the_clock_of_redis() {
         let redis = TestRedis::with(ServerOptions { environment, ..ServerOptions::default() }).await;
         let bucket = open(&redis, buckets::settings("b")).await;
         let tier = json!({ "kind": "fixed", "limit": 1, "period": "day", "align": "calendar(Europe/Berlin)" });
-        bucket.limit_by(&policies(json!([{ "id": "each", "key": ["caller"], "tiers": [tier] }])));
+        bucket.set_limits(&policies(json!([{ "id": "each", "key": ["caller"], "tiers": [tier] }])));
         assert!(is_admitted(&judge(&bucket, of("alice")).await));
         let refused = judge(&bucket, of("alice")).await;
         let wait = refusal(&refused).retry_after.unwrap();
@@ -171,7 +171,7 @@ async fn one_script_call_decides_any_number_of_tiers() {
         let store = redis.store().await;
         let bucket = open(&redis, buckets::settings(&format!("b{tiers}"))).await;
         let tier = |n| json!({ "kind": "bucket", "rate": format!("{n}/s"), "burst": 10 });
-        bucket.limit_by(&policies(json!([
+        bucket.set_limits(&policies(json!([
             { "id": "each", "key": ["caller"], "tiers": (1..=tiers).map(tier).collect::<Vec<_>>() }
         ])));
         assert!(is_admitted(&judge(&bucket, of("alice")).await));
@@ -192,7 +192,7 @@ async fn one_script_call_judges_a_bounded_number_of_tiers() {
     let store = redis.store().await;
     let bucket = open(&redis, BucketSettings { capacity: 200, ..buckets::settings("b") }).await;
     let policy = |n| json!({ "id": format!("p{n}"), "tiers": vec![json!({ "kind": "bucket", "rate": "1000/h" }); 10] });
-    bucket.limit_by(&policies((0..10).map(policy).collect()));
+    bucket.set_limits(&policies((0..10).map(policy).collect()));
     assert!(is_admitted(&judge(&bucket, of("alice")).await));
     store.command::<()>(redis::cmd("CONFIG").arg("RESETSTAT")).await.unwrap();
     let answers = bucket.admit_many((0..100).map(|_| of("alice")).collect()).await;
@@ -211,15 +211,15 @@ async fn a_limit_that_changes_keeps_what_was_consumed() {
             { "id": "each", "key": ["caller"], "tiers": [{ "kind": "fixed", "limit": limit, "period": "24h" }] }
         ]))
     };
-    bucket.limit_by(&limit(2));
+    bucket.set_limits(&limit(2));
     for _ in 0..2 {
         assert!(is_admitted(&judge(&bucket, of("alice")).await));
     }
     assert!(!is_admitted(&judge(&bucket, of("alice")).await));
-    bucket.limit_by(&limit(3));
+    bucket.set_limits(&limit(3));
     assert!(is_admitted(&judge(&bucket, of("alice")).await));
-    bucket.limit_by(&limit(1));
+    bucket.set_limits(&limit(1));
     assert!(!is_admitted(&judge(&bucket, of("alice")).await));
-    bucket.limit_by(&BucketLimits::default());
+    bucket.set_limits(&BucketLimits::default());
     assert!(is_admitted(&judge(&bucket, of("alice")).await));
 }

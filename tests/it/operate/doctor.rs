@@ -23,11 +23,11 @@ async fn kinds(bucket: &Bucket, repair: bool) -> Vec<FindingKind> {
 }
 
 #[tokio::test]
-async fn what_was_broken_by_hand_is_found_and_repaired() {
+async fn corrupted_data_is_found_and_repaired() {
     let redis = TestRedis::start().await;
     let store = redis.store().await;
     let bucket = Bucket::new(store.clone(), buckets::settings("b"));
-    let replica = bucket.join(Consumer::new("a"), Duration::from_secs(10), Life::First).await.unwrap();
+    let replica = bucket.join(Consumer::new("a"), Duration::from_secs(10), JoinKind::First).await.unwrap();
     for answer in bucket.admit_many((0..4).map(|n| buckets::job(n.to_string())).collect()).await {
         assert!(matches!(answer, Ok(Admission::Admitted(_))));
     }
@@ -97,7 +97,7 @@ fn keyed(key: &str) -> Submission {
 }
 
 #[tokio::test]
-async fn what_is_kept_beside_the_jobs_and_of_ended_work_is_examined_and_repaired() {
+async fn records_of_jobs_and_of_ended_jobs_are_checked_and_repaired() {
     let redis = TestRedis::start().await;
     let store = redis.store().await;
     let bucket = open(&redis, buckets::settings("b")).await;

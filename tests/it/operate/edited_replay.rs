@@ -46,7 +46,7 @@ async fn a_dead_letter_is_submitted_again_with_another_payload_and_all_else_as_i
 }
 
 #[tokio::test]
-async fn another_payload_has_an_encoding_of_its_own() {
+async fn an_edited_payload_has_a_separate_content_encoding() {
     let service = Service::new(BUCKETS).await;
     let intake = service.intake().await;
     let client = intake.client();

@@ -72,7 +72,7 @@ async fn settings_are_changed_only_as_they_were_seen() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_many_who_have_seen_the_same_one_changes_it() {
+async fn only_one_of_concurrent_changes_with_the_same_version_succeeds() {
     let service = Service::new(CONFIGURATION).await;
     let (here, there) = (service.intake().await, service.intake().await);
     let clients = [here.client(), there.client()];

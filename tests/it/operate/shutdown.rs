@@ -6,7 +6,7 @@ async fn service(upstream: &Upstream) -> Service {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_drain_cuts_is_requeued_at_once() {
+async fn a_job_interrupted_by_the_drain_is_requeued_at_once() {
     let upstream = Upstream::start(|call| async move {
         if call.text() == "hangs" {
             std::future::pending::<()>().await;

@@ -5,7 +5,7 @@ use super::reader::Reader;
 const BUCKET: &str = "[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n";
 
 #[tokio::test]
-async fn what_happened_is_seen_without_script() {
+async fn the_history_is_shown_without_javascript() {
     let service = Service::new(BUCKET).await;
     let intake = service.intake().await;
     let reader = Reader::of(&intake);

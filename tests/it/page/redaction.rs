@@ -9,7 +9,7 @@ const BUCKET: &str = "[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n";
 const REDACT: &str = r#"intake.redact=["/card/number", "X-Api-Key"]"#;
 
 #[tokio::test]
-async fn what_is_redacted_leaves_by_no_page() {
+async fn no_page_shows_redacted_values() {
     let service = Service::new(BUCKET).await;
     let intake = service.role("intake", &[REDACT]).await;
     let client = intake.client();

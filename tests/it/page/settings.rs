@@ -50,7 +50,7 @@ async fn each_run_time_setting_is_previewed_from_what_to_what_applied_and_restor
 }
 
 #[tokio::test]
-async fn what_would_change_nothing_or_cannot_be_read_is_said_before_anything_changes() {
+async fn an_invalid_or_empty_change_is_reported_in_the_preview() {
     let service = Service::new(BUCKET).await;
     let intake = service.intake().await;
     let reader = Reader::of(&intake);

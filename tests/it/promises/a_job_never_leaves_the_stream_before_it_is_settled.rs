@@ -81,7 +81,7 @@ async fn its_owner_changes_and_the_entry_never() {
 
     let c = join(&bucket, "c").await;
     let taken = take_one(&c).await;
-    assert_eq!(settle(&c, taken, buckets::DELIVERED).await, Settled::Recorded);
+    assert_eq!(settle(&c, taken, buckets::DELIVERED).await, SettleResult::Recorded);
     assert_eq!(bucket.census().await.unwrap().level, 0);
     assert_eq!(stream.owner().await, None);
 }
@@ -92,7 +92,7 @@ async fn a_delayed_job_is_in_the_stream_from_the_first_moment() {
     let bucket = open(&redis, buckets::settings("b")).await;
     let stream = Stream(redis.store().await);
     let mut late = buckets::job("late");
-    late.start = dripfeed_job::Start::After(Duration::from_hours(1));
+    late.start = dripfeed_job::StartTime::After(Duration::from_hours(1));
     submit(&bucket, late).await;
     let entry = stream.entry().await;
     let replica = join(&bucket, "a").await;

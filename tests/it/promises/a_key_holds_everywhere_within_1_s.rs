@@ -25,7 +25,7 @@ team-b-1.upstream = "http://127.0.0.1:1/"
 
 /// A key of the settings whose secret is its id.
 fn configured(id: &str, scopes: &[&str], buckets: &[&str]) -> String {
-    let hash = dripfeed_auth::show_hash(&dripfeed_auth::hash_of_key(id.as_bytes()));
+    let hash = dripfeed_auth::format_hash(&dripfeed_auth::hash_of_key(id.as_bytes()));
     format!("[[keys]]\nid = \"{id}\"\nsha256 = \"{hash}\"\nscopes = {scopes:?}\nbuckets = {buckets:?}\n")
 }
 
@@ -115,7 +115,7 @@ async fn a_change_reaches_every_intake_and_leaves_the_key_itself() {
     assert_eq!(submit(&other, "mail").await, 403);
 
     // A rotation replaces the secret.
-    let hash = dripfeed_auth::show_hash(&dripfeed_auth::hash_of_key(b"successor"));
+    let hash = dripfeed_auth::format_hash(&dripfeed_auth::hash_of_key(b"successor"));
     let rotated = json!({ "scopes": ["read"], "buckets": ["*"], "sha256": hash });
     assert_eq!(put(&platform, "shop", &rotated).await.status, 200);
     assert_eq!(get(&intakes.other.client().with_key("successor"), "/v1/buckets").await.status, 200);

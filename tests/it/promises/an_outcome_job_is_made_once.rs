@@ -49,10 +49,10 @@ async fn is_late(redis: &TestRedis, id: JobId) {
 }
 
 /// Hands over outcome jobs until no more can be handed over.
-async fn hand_over(courier: &mut OutcomeCourier, targets: &Buckets) -> HandedOver {
+async fn hand_over(courier: &mut OutboxRelay, targets: &Buckets) -> HandOverResult {
     loop {
         match courier.hand_over(targets).await.expect("Redis answers") {
-            HandedOver::Some => {}
+            HandOverResult::Some => {}
             end => return end,
         }
     }
@@ -80,7 +80,7 @@ async fn each_kind_of_end_is_reported_as_the_list_of_outcomes_shows_it() {
     let from = buckets::open(&redis, reporting("from", vec![to("events")], 100)).await;
     let events = buckets::open(&redis, buckets::settings("events")).await;
     let targets = Buckets::new([from.clone(), events.clone()]);
-    let (replica, mut courier) = (join(&from, "r").await, OutcomeCourier::new(from.clone()));
+    let (replica, mut courier) = (join(&from, "r").await, OutboxRelay::new(from.clone()));
 
     let of = |caller: &str| Submission { caller: Some(caller.to_owned()), ..job("x") };
     let delivered = submit(&from, of("shop")).await.id;
@@ -88,13 +88,13 @@ async fn each_kind_of_end_is_reported_as_the_list_of_outcomes_shows_it() {
     let dead = submit(&from, job("x")).await.id;
     settle(&replica, take_one(&replica).await, buried("no luck")).await;
     let cancelled = submit(&from, job("x")).await.id;
-    assert_eq!(from.cancel(cancelled).await.expect("Redis answers"), Cancel::Cancelled);
+    assert_eq!(from.cancel(cancelled).await.expect("Redis answers"), CancelResult::Cancelled);
     let expired = submit(&from, brief()).await.id;
     is_late(&redis, expired).await;
     assert!(matches!(replica.take(1).await.expect("Redis answers"), Take::Idle(_)));
 
     assert_eq!(outbox(&redis, "from").await, 4);
-    assert_eq!(hand_over(&mut courier, &targets).await, HandedOver::All);
+    assert_eq!(hand_over(&mut courier, &targets).await, HandOverResult::All);
     assert_eq!((outbox(&redis, "from").await, outbox_bytes(&redis, "from").await), (0, 0));
     let reported = reported(&events).await;
     assert_eq!(reported.len(), 4);
@@ -114,7 +114,7 @@ async fn a_job_chooses_among_the_targets_of_its_bucket() {
     let [a, b, c] = ["a", "b", "c"].map(|name| buckets::open(&redis, buckets::settings(name)));
     let (a, b, c) = (a.await, b.await, c.await);
     let targets = Buckets::new([from.clone(), a.clone(), b.clone(), c.clone()]);
-    let (replica, mut courier) = (join(&from, "r").await, OutcomeCourier::new(from.clone()));
+    let (replica, mut courier) = (join(&from, "r").await, OutboxRelay::new(from.clone()));
     let choosing = |text: &str| {
         let mut submission = job("x");
         submission.chain.targets = Some(text.parse().expect("a choice"));
@@ -126,7 +126,7 @@ async fn a_job_chooses_among_the_targets_of_its_bucket() {
         settle(&replica, take_one(&replica).await, DELIVERED).await;
     }
     assert!(matches!(from.admit(choosing("d")).await, Err(BucketError::OutcomeTarget(_))));
-    assert_eq!(hand_over(&mut courier, &targets).await, HandedOver::All);
+    assert_eq!(hand_over(&mut courier, &targets).await, HandOverResult::All);
     let names = |jobs: BTreeMap<String, Value>| jobs.into_keys().collect::<Vec<_>>();
     assert_eq!(names(reported(&a).await), [ids[0].to_string(), ids[3].to_string()]);
     assert_eq!(names(reported(&b).await), [ids[0].to_string(), ids[2].to_string()]);
@@ -139,7 +139,7 @@ async fn an_answer_is_cut_as_that_of_a_failed_attempt() {
     let from = buckets::open(&redis, reporting("from", vec![to("events")], 100)).await;
     let events = buckets::open(&redis, buckets::settings("events")).await;
     let targets = Buckets::new([from.clone(), events.clone()]);
-    let (replica, mut courier) = (join(&from, "r").await, OutcomeCourier::new(from.clone()));
+    let (replica, mut courier) = (join(&from, "r").await, OutboxRelay::new(from.clone()));
     let bodies = ["ä\"\u{1}".repeat(2000).into_bytes(), vec![0xff; 4000], b"short".to_vec()];
     let mut sent = BTreeMap::new();
     for body in bodies {
@@ -151,7 +151,7 @@ async fn an_answer_is_cut_as_that_of_a_failed_attempt() {
     }
     let largest: u64 = 1024 + (4 << 10);
     assert!(outbox_bytes(&redis, "from").await < 3 * largest);
-    assert_eq!(hand_over(&mut courier, &targets).await, HandedOver::All);
+    assert_eq!(hand_over(&mut courier, &targets).await, HandOverResult::All);
     for (id, body) in reported(&events).await {
         let outcome = &body["outcome"];
         let text = |name: &str| outcome[name].as_str().map(str::to_owned);
@@ -175,16 +175,16 @@ async fn one_that_was_handed_over_and_not_removed_is_known_by_its_key() {
     let from = buckets::open(&redis, reporting("from", vec![to("events")], 100)).await;
     let events = buckets::open(&redis, buckets::settings("events")).await;
     let targets = Buckets::new([events.clone()]);
-    let (replica, mut courier) = (join(&from, "r").await, OutcomeCourier::new(from.clone()));
+    let (replica, mut courier) = (join(&from, "r").await, OutboxRelay::new(from.clone()));
     let id = submit(&from, job("x")).await.id;
     settle(&replica, take_one(&replica).await, DELIVERED).await;
     let entry: Vec<(String, Vec<String>)> = redis.ask("XRANGE dripfeed:{from}:outbox - +").await;
-    assert_eq!(hand_over(&mut courier, &targets).await, HandedOver::All);
+    assert_eq!(hand_over(&mut courier, &targets).await, HandOverResult::All);
     // As if the entry hadn't been removed.
     let mut again = redis::cmd("XADD");
     again.arg("dripfeed:{from}:outbox").arg("*").arg(&entry[0].1);
     redis.store().await.command::<String>(&again).await.expect("Redis answers");
-    assert_eq!(hand_over(&mut courier, &targets).await, HandedOver::All);
+    assert_eq!(hand_over(&mut courier, &targets).await, HandOverResult::All);
     let reported = reported(&events).await;
     assert_eq!(reported.keys().collect::<Vec<_>>(), [&id.to_string()]);
     let outcome = Outcome::from_record("delivered 200 1").expect("a record");
@@ -202,11 +202,11 @@ async fn a_process_that_does_not_know_a_target_leaves_it_to_others() {
     submit(&from, job("x")).await;
     settle(&replica, take_one(&replica).await, DELIVERED).await;
 
-    let (mut one, mut other) = (OutcomeCourier::new(from.clone()), OutcomeCourier::new(from.clone()));
+    let (mut one, mut other) = (OutboxRelay::new(from.clone()), OutboxRelay::new(from.clone()));
     let known = Buckets::new([from.clone(), old.clone()]);
-    assert_eq!(hand_over(&mut one, &known).await, HandedOver::Unknown);
+    assert_eq!(hand_over(&mut one, &known).await, HandOverResult::Unknown);
     assert_eq!((outbox(&redis, "from").await, reported(&old).await.len()), (1, 1), "it moves what it can");
     let all = Buckets::new([from.clone(), old, new.clone()]);
-    assert_eq!(hand_over(&mut other, &all).await, HandedOver::All);
+    assert_eq!(hand_over(&mut other, &all).await, HandOverResult::All);
     assert_eq!((outbox(&redis, "from").await, reported(&new).await.len()), (0, 1));
 }

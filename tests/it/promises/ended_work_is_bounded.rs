@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use dripfeed_bucket::{
-    Bucket, BucketSettings, Cancel, ClaimedJob, Closed, Opened, Replica, Settlement, Take, WhenDeadFull,
+    Bucket, BucketSettings, CancelResult, ClaimedJob, CloseResult, OpenResult, Replica, Settlement, Take, WhenDeadFull,
 };
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::{Ending, JobId};
@@ -285,7 +285,7 @@ async fn letters_and_outcomes_are_kept_for_as_long_as_they_may_be_and_no_longer(
 async fn of_a_deleted_bucket_each_script_forgets_a_bounded_part() {
     let redis = TestRedis::start().await;
     let bucket = Bucket::defined(redis.store().await, roomy(), 7);
-    assert_eq!(bucket.open(1).await.unwrap(), Opened::Open);
+    assert_eq!(bucket.open(1).await.unwrap(), OpenResult::Open);
     let replica = join(&bucket, "replica").await;
     submit_many(&bucket, 6000, "x").await;
     deliver_many(&replica, 6000).await;
@@ -298,7 +298,7 @@ async fn of_a_deleted_bucket_each_script_forgets_a_bounded_part() {
     }
     replica.leave().await.unwrap();
     let before = redis.calls("evalsha").await;
-    assert_eq!(bucket.close().await.unwrap(), Closed::Done);
+    assert_eq!(bucket.close().await.unwrap(), CloseResult::Done);
     let scripts = redis.calls("evalsha").await - before;
     assert!(scripts >= 6, "{scripts} scripts");
     for key in redis.ask::<Vec<String>>("KEYS dripfeed:{b}:*").await {
@@ -424,7 +424,7 @@ async fn a_bucket_that_may_drop_no_letter_holds_until_there_is_room() {
     let letter = bucket.dead_letter(ids[2]).await.unwrap().expect("buried as it was to be");
     assert_eq!((letter.outcome.reason.as_deref(), letter.outcome.attempts), (Some("rejected"), 1));
     // Jobs that wait to be buried can be cancelled, and a higher bound has room for the last one.
-    assert_eq!(bucket.cancel(ids[3]).await.unwrap(), Cancel::Cancelled);
+    assert_eq!(bucket.cancel(ids[3]).await.unwrap(), CancelResult::Cancelled);
     settings.keep.most_dead = 10;
     bucket.reconfigure(settings);
     assert!(buckets::takes_nothing(&replica).await);
@@ -463,7 +463,7 @@ async fn an_intake_alone_forgets_the_outcomes_of_a_bucket_where_no_job_ends() {
     let service = Service::new(&format!("[buckets.b]\n{upstream}\nkeep = {{ outcomes = \"1s\" }}")).await;
     let bucket = Bucket::new(service.store().clone(), roomy());
     let id = submit(&bucket, buckets::job("x")).await.id;
-    assert_eq!(bucket.cancel(id).await.unwrap(), Cancel::Cancelled);
+    assert_eq!(bucket.cancel(id).await.unwrap(), CancelResult::Cancelled);
     let kept = async || service.redis::<u64>("HLEN dripfeed:{b}:outcomes").await;
     assert_eq!(kept().await, 1);
     let _intake = service.intake().await;

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use dripfeed_bucket::{
-    Bucket, BucketSettings, DeadFilter, Defined, FailedCall, Feedback, NewSchedule, NextTick, OnOutcome, OutcomeTarget,
-    Replica, Settlement,
+    Bucket, BucketSettings, DeadFilter, DefineScheduleResult, FailedCall, Feedback, NewSchedule, NextTick, OnOutcome,
+    OutcomeTarget, Replica, Settlement,
 };
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::outcome::AnswerBody;
-use dripfeed_job::{Ending, Start, Submission};
+use dripfeed_job::{Ending, StartTime, Submission};
 use dripfeed_tests::buckets::{self, buried, join, open, settle, take};
 use dripfeed_tests::redis_server::TestRedis;
 use futures::future::join_all;
@@ -41,7 +41,7 @@ async fn end(replica: &Replica, jobs: usize, settlement: Settlement) {
 }
 
 fn late(job: Submission) -> Submission {
-    Submission { start: Start::After(Duration::from_hours(1)), ..job }
+    Submission { start: StartTime::After(Duration::from_hours(1)), ..job }
 }
 
 const SURVIVORS: usize = 100;
@@ -154,7 +154,7 @@ async fn a_bucket_takes_no_more_memory_than_its_settings_say() {
         let job = buckets::job("x");
         let (known, paused, next) = (None, false, NextTick::At(4_000_000_000_000));
         let new = NewSchedule { id: &id, known, definition: &definition, job: &job, paused, next };
-        assert!(matches!(bucket.define_schedule(&new).await.unwrap(), Defined::Done(_)));
+        assert!(matches!(bucket.define_schedule(&new).await.unwrap(), DefineScheduleResult::Done(_)));
     }
     // The rest of the capacity is filled up in bytes.
     submit_all(&bucket, (SURVIVORS + FAILED..200).map(|_| buckets::job("l".repeat(20_000)))).await;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use dripfeed_bucket::{Admission, Bucket, JobFilter, RefusalReason};
 use dripfeed_job::fingerprint::fingerprint;
 use dripfeed_job::idempotency::IdempotencyKey;
-use dripfeed_job::{Start, Submission};
+use dripfeed_job::{StartTime, Submission};
 use dripfeed_store::{Durability, RedisSettings, ServerOptions, Store};
 use dripfeed_tests::buckets::{self, admitted};
 use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
@@ -171,7 +171,7 @@ async fn a_key_names_its_job_for_as_long_as_that_lives_and_then_for_the_window()
     let mut settings = buckets::settings("b");
     settings.keep.idempotency_keys = Duration::from_millis(1);
     let bucket = buckets::open(&redis, settings.clone()).await;
-    let late = Submission { start: Start::After(Duration::from_hours(1)), ..order(1) };
+    let late = Submission { start: StartTime::After(Duration::from_hours(1)), ..order(1) };
     let first = buckets::submit(&bucket, late.clone()).await;
     passed(&redis, 10).await;
     bucket.enforce_retention().await.unwrap();

@@ -14,7 +14,7 @@ mod racing;
 
 use std::time::Duration;
 
-use dripfeed_bucket::{Bucket, Defined, DueSchedules, NewSchedule, NextTick, TickEnd, TickJob};
+use dripfeed_bucket::{Bucket, DefineScheduleResult, DueSchedules, NewSchedule, NextTick, TickEnd, TickJob};
 use dripfeed_job::schedule::{Overlap, Policy, ScheduleId, Timetable};
 use dripfeed_tests::buckets;
 use dripfeed_tests::redis_server::TestRedis;
@@ -49,7 +49,7 @@ async fn define(bucket: &Bucket, name: &str, next: u64) {
         paused: false,
         next: NextTick::At(next),
     };
-    assert!(matches!(bucket.define_schedule(&new).await.expect("Redis answers"), Defined::Done(_)));
+    assert!(matches!(bucket.define_schedule(&new).await.expect("Redis answers"), DefineScheduleResult::Done(_)));
 }
 
 /// One round of an intake: it looks for due ticks, and submits their jobs.

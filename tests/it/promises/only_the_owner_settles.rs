@@ -37,7 +37,7 @@ async fn who_lost_its_jobs_changes_nothing_by_any_verb() {
     let before = pending().await;
 
     for (taken, end) in lost.into_iter().zip(ends) {
-        assert_eq!(settle(&former, taken, end).await, Settled::Fenced);
+        assert_eq!(settle(&former, taken, end).await, SettleResult::Fenced);
     }
     assert_eq!(pending().await, before);
     let census = bucket.census().await.unwrap();
@@ -48,7 +48,7 @@ async fn who_lost_its_jobs_changes_nothing_by_any_verb() {
 
     for taken in owned {
         let id = taken.claim.id();
-        assert_eq!(settle(&owner, taken, buckets::DELIVERED).await, Settled::Recorded);
+        assert_eq!(settle(&owner, taken, buckets::DELIVERED).await, SettleResult::Recorded);
         let view = bucket.find(id).await.unwrap().unwrap();
         assert_eq!((view.state, view.attempts), (JobState::Ended(Ending::Delivered), 1));
     }

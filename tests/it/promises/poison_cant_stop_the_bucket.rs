@@ -1,7 +1,7 @@
 //! Promise 10: An entry that can't be read, or a job that kills its processor, is buried with the reason after a
 //! bounded number of deliveries; everything else goes on.
 
-use dripfeed_bucket::{ClaimedJob, FairBy, Replica, Settled, Take, WhenDeadFull};
+use dripfeed_bucket::{ClaimedJob, FairBy, Replica, SettleResult, Take, WhenDeadFull};
 use dripfeed_job::{Ending, JobState, Submission};
 use dripfeed_tests::buckets::{self, join, open, settle, submit, take};
 use dripfeed_tests::redis_server::TestRedis;
@@ -163,7 +163,7 @@ async fn an_entry_of_thousands_of_fields_is_buried_once_and_bounded() {
         };
         settle(&replica, taken, settlement)
     });
-    assert_eq!(futures::future::join_all(settled).await, [Settled::Recorded; 2]);
+    assert_eq!(futures::future::join_all(settled).await, [SettleResult::Recorded; 2]);
     let census = bucket.census().await.unwrap();
     assert_eq!((census.level, census.dead), (0, 1));
     assert_eq!(bucket.find(wholesome.id).await.unwrap().unwrap().state, JobState::Ended(Ending::Delivered));
@@ -194,10 +194,10 @@ async fn a_job_that_cant_be_settled_keeps_no_other_from_it() {
         async move { settle(&replica, dying, buckets::buried("rejected")).await }
     });
     let others = taken.into_iter().map(|taken| settle(&replica, taken, buckets::DELIVERED));
-    assert_eq!(futures::future::join_all(others).await, [Settled::Recorded; 8]);
+    assert_eq!(futures::future::join_all(others).await, [SettleResult::Recorded; 8]);
     assert!(!burying.is_finished());
     let _: u64 = store.command(redis::cmd("DEL").arg("dripfeed:{b}:dead")).await.unwrap();
-    assert_eq!(burying.await.unwrap(), Settled::Recorded);
+    assert_eq!(burying.await.unwrap(), SettleResult::Recorded);
     let census = bucket.census().await.unwrap();
     let ended = |ending| census.ended.iter().find(|(of, _)| *of == ending).map(|(_, count)| *count);
     assert_eq!((census.level, ended(Ending::Delivered), ended(Ending::Dead)), (0, Some(8), Some(1)));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dripfeed_bucket::{BucketSettings, RefusalReason, Replayed};
+use dripfeed_bucket::{BucketSettings, RefusalReason, ReplayResult};
 use dripfeed_job::entry;
 use dripfeed_store::Store;
 use dripfeed_tests::buckets::{self, admitted, buried, changed, join, open, refused, settle, submit, take_one};
@@ -159,12 +159,12 @@ async fn a_replay_passes_neither_bound() {
             submit(&bucket, buckets::job(body.clone())).await;
         }
         let full = bucket.replay(died).await.unwrap();
-        assert!(matches!(&full, Replayed::Refused(full) if full.reason == RefusalReason::BucketFull), "{full:?}");
+        assert!(matches!(&full, ReplayResult::Refused(full) if full.reason == RefusalReason::BucketFull), "{full:?}");
         let census = bucket.census().await.unwrap();
         assert_eq!((census.level, census.bytes, census.dead), (3, 3 * size, 1), "and the letter stays");
         settle(&replica, take_one(&replica).await, buckets::DELIVERED).await;
         let replayed = bucket.replay(died).await.unwrap();
-        assert!(matches!(replayed, Replayed::As(_)), "{replayed:?}");
+        assert!(matches!(replayed, ReplayResult::As(_)), "{replayed:?}");
         let census = bucket.census().await.unwrap();
         assert_eq!((census.level, census.bytes, census.dead), (3, 3 * size, 0));
         replica.leave().await.unwrap();

@@ -343,7 +343,7 @@ async fn a_pace_that_was_lost_grants_nothing() {
     let second = join(&bucket, "second").await;
     assert!(takes_nothing(&second).await);
     lose_the_pace(&redis).await;
-    let again = bucket.join(Consumer::new("again"), Duration::from_mins(1), Life::Again).await.unwrap();
+    let again = bucket.join(Consumer::new("again"), Duration::from_mins(1), JoinKind::Rejoin).await.unwrap();
     assert!(takes_nothing(&again).await);
 }
 

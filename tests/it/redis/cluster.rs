@@ -46,7 +46,7 @@ async fn a_buckets_whole_life_is_on_the_node_that_has_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_waits_for_a_job_hears_of_it_also_after_the_slot_has_moved() {
+async fn a_waiting_caller_is_notified_after_the_slot_has_moved() {
     let cluster = TestCluster::start(3, 0, "").await;
     let bucket = Bucket::new(cluster.store(Durability::Everysec).await, buckets::settings("b"));
     let replica = join(&bucket, "a").await;
@@ -112,7 +112,7 @@ async fn limits_hold_on_every_node_and_in_every_consistency() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_work_in_a_cluster_is_refused_with_a_reason() {
+async fn settings_that_cannot_work_in_a_cluster_are_refused_with_a_reason() {
     let cluster = TestCluster::start(3, 0, "").await;
     let file = cluster.folder().join("dripfeed.toml");
     let checked = async |redis: &str, bucket: &str| {
@@ -155,7 +155,7 @@ async fn buckets_are_defined_and_deleted_whichever_node_has_them() {
     let (mut known, definition) = (KnownDefinitions::default(), json!({ "upstream": "https://a.example/" }));
     for name in names.values() {
         let bucket = name.parse().unwrap();
-        assert_eq!(place_is_taken(&store, &bucket).await.unwrap(), None);
+        assert_eq!(leftover_data(&store, &bucket).await.unwrap(), None);
         let new = NewDefinition {
             bucket: &bucket,
             known: None,
@@ -164,23 +164,25 @@ async fn buckets_are_defined_and_deleted_whichever_node_has_them() {
             definition: &definition,
             sealed: None,
         };
-        assert!(matches!(new.put(&store, bounds).await.unwrap(), PutDefinition::Done { .. }));
+        assert!(matches!(new.put(&store, bounds).await.unwrap(), PutDefinitionResult::Done { .. }));
     }
     assert_eq!(known.follow(&store).await.unwrap().len(), names.len());
     for name in names.values() {
         let defined = known.get(name).unwrap();
         let bucket = Bucket::defined(store.clone(), settings(name, Kind::Stream), defined.incarnation);
         assert!(matches!(bucket.admit(buckets::job("early")).await, Err(BucketError::Gone)), "it isn't open");
-        assert_eq!(bucket.open(defined.version).await.unwrap(), Opened::Open);
+        assert_eq!(bucket.open(defined.version).await.unwrap(), OpenResult::Open);
         let idempotency_key = dripfeed_job::idempotency::IdempotencyKey::parse("k").ok();
         submit(&bucket, dripfeed_job::Submission { idempotency_key, ..buckets::job("x") }).await;
-        assert_eq!(bucket.close().await.unwrap(), Closed::Jobs(1));
-        assert!(matches!(bucket.suspend(defined.version, false).await.unwrap(), Suspended::Jobs(1, _)));
-        let Suspended::Done(last) = bucket.suspend(defined.version, true).await.unwrap() else { panic!("it waits") };
-        assert_eq!(bucket.open(defined.version).await.unwrap(), Opened::Suspended);
-        assert_eq!(defined.begin_deletion(&store).await.unwrap(), Deletion::Begun);
+        assert_eq!(bucket.close().await.unwrap(), CloseResult::Jobs(1));
+        assert!(matches!(bucket.suspend(defined.version, false).await.unwrap(), SuspendResult::Jobs(1, _)));
+        let SuspendResult::Done(last) = bucket.suspend(defined.version, true).await.unwrap() else {
+            panic!("it waits")
+        };
+        assert_eq!(bucket.open(defined.version).await.unwrap(), OpenResult::Suspended);
+        assert_eq!(defined.begin_deletion(&store).await.unwrap(), BeginDeletionResult::Begun);
         assert_eq!(bucket.purge_until(last).await.unwrap(), 1);
-        assert_eq!(bucket.close().await.unwrap(), Closed::Done);
+        assert_eq!(bucket.close().await.unwrap(), CloseResult::Done);
         assert!(matches!(bucket.admit(buckets::job("late")).await, Err(BucketError::Gone)));
         assert!(defined.delete(&store).await.unwrap());
         assert!(!defined.delete(&store).await.unwrap());

@@ -160,7 +160,7 @@ async fn the_202_names_the_class_that_redis_gives() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_no_replica_has_is_not_accepted_and_is_one_job_when_sent_again() {
+async fn an_unreplicated_job_is_not_accepted_and_is_one_job_when_sent_again() {
     const KEYS: [&str; 3] = ["k1", "k2", "k3"];
     let upstream = Upstream::willing().await;
     let redis = Sentinels::start(2, "").await;

@@ -40,7 +40,7 @@ async fn drain(replica: &Replica) -> usize {
         match replica.take(10).await.unwrap() {
             Take::Jobs(jobs, _) => {
                 for taken in jobs {
-                    assert_eq!(settle(replica, taken, DELIVERED).await, Settled::Recorded);
+                    assert_eq!(settle(replica, taken, DELIVERED).await, SettleResult::Recorded);
                     delivered += 1;
                 }
             }
@@ -97,7 +97,7 @@ async fn works_at_maxmemory(store: &Store, full: &Store, kind: Kind) {
     assert!(!heir.beat().await.unwrap().fenced);
     let recovery = bucket.declare_dead(dying.consumer()).await.unwrap().expect("it doesn't beat");
     assert_eq!(recovery.recovered, 2);
-    assert_eq!(settle(&dying, lost.into_iter().next().unwrap(), DELIVERED).await, Settled::Fenced);
+    assert_eq!(settle(&dying, lost.into_iter().next().unwrap(), DELIVERED).await, SettleResult::Fenced);
 
     bucket.pause().await.unwrap();
     assert!(takes_nothing(&heir).await);
@@ -105,13 +105,13 @@ async fn works_at_maxmemory(store: &Store, full: &Store, kind: Kind) {
     bucket.apply_overrides(&changed("capacity", 2)).await.unwrap();
     assert_eq!(bucket.census().await.unwrap().capacity, 2);
 
-    assert_eq!(settle(&heir, take_one(&heir).await, Settlement::Requeue).await, Settled::Recorded);
+    assert_eq!(settle(&heir, take_one(&heir).await, Settlement::Requeue).await, SettleResult::Recorded);
     let failed = take_one(&heir).await;
     let retry = Settlement::Retry { after: Duration::ZERO };
-    assert_eq!(settle(&heir, failed, retry).await, Settled::Recorded);
-    assert_eq!(settle(&heir, take_one(&heir).await, buried("no luck")).await, Settled::Recorded);
+    assert_eq!(settle(&heir, failed, retry).await, SettleResult::Recorded);
+    assert_eq!(settle(&heir, take_one(&heir).await, buried("no luck")).await, SettleResult::Recorded);
 
-    assert_eq!(bucket.cancel(*ids.last().unwrap()).await.unwrap(), Cancel::Cancelled);
+    assert_eq!(bucket.cancel(*ids.last().unwrap()).await.unwrap(), CancelResult::Cancelled);
     let of_shop = JobFilter { caller: Some("shop".to_owned()), ..JobFilter::default() };
     // One may have had its turn.
     assert!((1..=2).contains(&bucket.cancel_many(&of_shop).await.unwrap()));
@@ -167,7 +167,7 @@ async fn one_lost_reply_to_a_take_does_not_stop_a_replica() {
         let settings = patient(proxy.url().parse().unwrap(), Durability::Everysec);
         let store = Store::connect(&settings).await.unwrap();
         let bucket = Bucket::new(store.clone(), BucketSettings { kind, ..buckets::settings("b") });
-        let replica = bucket.join(Consumer::new("a"), LEASE, Life::First).await.unwrap();
+        let replica = bucket.join(Consumer::new("a"), LEASE, JoinKind::First).await.unwrap();
         submit(&bucket, job("1")).await;
         assert_eq!(drain(&replica).await, 1);
         submit(&bucket, job("2")).await;

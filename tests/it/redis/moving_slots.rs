@@ -51,7 +51,7 @@ async fn a_key_that_has_moved_is_found_before_its_slot_has() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_replicated_is_found_too() {
+async fn a_replicated_script_runs_before_during_and_after_the_move_of_its_slot() {
     let cluster = TestCluster::start(MASTERS, 1, "").await;
     let store = replicated(&cluster).await;
     assert_eq!(counted(&store, "{k}").await, (1, 2));
@@ -61,7 +61,7 @@ async fn what_is_replicated_is_found_too() {
 
 /// The key of the script hasn't moved, and what its WAIT needs has.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_carried_out_halfway_is_not_repeated_elsewhere() {
+async fn a_partly_executed_request_is_not_repeated_on_another_node() {
     let cluster = TestCluster::start(MASTERS, 1, "").await;
     let store = replicated(&cluster).await;
     assert_eq!(counted(&store, "{k}").await, (1, 2));

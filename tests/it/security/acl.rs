@@ -98,7 +98,7 @@ async fn every_journey_goes_under_the_acl_and_every_grant_is_used() {
         let store = guarded.store().await;
         let bucket = guarded.bucket(settings("b", kind)).await;
         let limit = json!({ "id": "all", "tiers": [{ "kind": "fixed", "limit": 1_000_000, "period": "1d" }] });
-        bucket.limit_by(&BucketLimits::read("limits", vec![limit]).expect("a limit"));
+        bucket.set_limits(&BucketLimits::read("limits", vec![limit]).expect("a limit"));
         go_all_ways(&bucket, &store).await;
         if kind == Kind::Stream {
             go_the_ways_of_a_stream(&bucket, &guarded.admin).await;
@@ -121,7 +121,7 @@ async fn every_journey_goes_under_the_acl_and_every_grant_is_used() {
 }
 
 #[tokio::test]
-async fn whatever_is_missing_from_the_acl_is_told() {
+async fn each_missing_acl_permission_is_reported() {
     let guarded = Guarded::start().await;
     let replicated = BucketSettings { durability: Durability::Replicated, ..settings("b", Kind::List) };
     let buckets = [guarded.bucket(settings("b", Kind::Stream)).await, guarded.bucket(replicated).await];

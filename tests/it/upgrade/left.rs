@@ -21,7 +21,7 @@ async fn post(intake: &Client, path: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_base_left_is_read_and_goes_on() {
+async fn data_of_the_base_version_is_read_and_used() {
     let refuses = |call: Call| async move { Answer::Status(if call.text() == "refused" { 422 } else { 200 }) };
     let upstream = Upstream::start(refuses).await;
     let here = Installation::new(&format!("[buckets.mail]\nupstream = \"{}\"\n", upstream.url())).await;

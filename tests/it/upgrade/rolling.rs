@@ -179,7 +179,7 @@ fn job_of(element: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_killed_during_an_upgrade_is_called_again_and_nothing_else() {
+async fn only_jobs_of_killed_processors_are_called_again_during_an_upgrade() {
     let (mut rolling, old_intake) = Rolling::start().await;
     let [old, other_old] = rolling.processors(Base).await;
     rolling.here.types("Before an upgrade", STREAM, &old_intake.url()).await;

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn who_gets_more_than_a_turn_is_found() {
+    fn the_check_finds_a_caller_with_more_than_its_turn() {
         let fair = seen(&[0, 1, 2, 0, 1, 2, 0, 1, 2], 1, [1; GROUPS]);
         assert_eq!((fair.takes, fair.calls, fair.violations.len()), (9, 9, 0), "{fair:?}");
         let unfair = seen(&[0, 0, 0, 1, 2, 0, 1, 2], 1, [1; GROUPS]);
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_called_before_a_higher_priority_is_found() {
+    fn the_check_finds_a_job_called_before_one_of_a_higher_priority() {
         let priorities = [0, 1, 2];
         let strict = [vec![0; 10], vec![1; 10], vec![2; 3]].concat();
         let strict = seen_of(priorities, &strict, 4, [1; GROUPS]);

@@ -28,7 +28,7 @@ fn a_key_that_is_given_twice_is_none() {
 
 #[test]
 fn without_keys_an_ipv6_subscriber_is_one_caller() {
-    let at = |address: &str| Waiter::new(None, Some(address.parse().unwrap()));
+    let at = |address: &str| LimitedCaller::new(None, Some(address.parse().unwrap()));
     assert_eq!(at("2001:db8::1"), at("2001:db8::2"));
     assert_ne!(at("2001:db8::1"), at("2001:db8:0:1::1"));
     assert_eq!(at("192.0.2.1"), at("::ffff:192.0.2.1"));

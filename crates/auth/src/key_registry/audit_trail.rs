@@ -24,7 +24,7 @@ pub struct KeyAuditEntry {
 }
 
 impl KeyRegistry {
-    /// The latest entries, the newest first.
+    /// Returns the latest entries, the newest first.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't respond in time.

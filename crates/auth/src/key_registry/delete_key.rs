@@ -10,7 +10,7 @@ use super::scripts::KEY_FRAGMENTS;
 static SCRIPT: Script = Script::new("delete_key", KEY_FRAGMENTS, include_str!("delete_key.lua"));
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeleteKey {
+pub enum DeleteKeyResult {
     Done,
     /// The key doesn't exist.
     Gone,
@@ -23,14 +23,14 @@ impl KeyRegistry {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't respond in time.
-    pub async fn delete(&self, known: &RunTimeKey, by: &str) -> Result<DeleteKey, KeyRegistryError> {
+    pub async fn delete(&self, known: &RunTimeKey, by: &str) -> Result<DeleteKeyResult, KeyRegistryError> {
         let mut call = SCRIPT.on(&self.keys.all());
         call.arg(&known.key.id).arg(known.version).arg(by);
         let reply: Vec<String> = self.store.run_durably(&call).await?;
         match reply.first().map(String::as_str) {
-            Some("deleted") => Ok(DeleteKey::Done),
-            Some("gone") => Ok(DeleteKey::Gone),
-            Some("changed") => Ok(DeleteKey::Changed),
+            Some("deleted") => Ok(DeleteKeyResult::Done),
+            Some("gone") => Ok(DeleteKeyResult::Gone),
+            Some("changed") => Ok(DeleteKeyResult::Changed),
             _ => Err(KeyRegistryError::Reply(SCRIPT.name())),
         }
     }

@@ -6,7 +6,7 @@ use super::error::KeyRegistryError;
 use super::scripts::KEY_FRAGMENTS;
 use super::{KeyRegistry, run_time_key};
 use crate::api_key::ApiKey;
-use crate::key_hash::show_hash;
+use crate::key_hash::format_hash;
 
 static SCRIPT: Script = Script::new("put_key", KEY_FRAGMENTS, include_str!("put_key.lua"));
 
@@ -33,7 +33,7 @@ impl NewKey<'_> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PutKey {
+pub enum PutKeyResult {
     /// Stored with this version.
     Done(u64),
     /// The key was changed concurrently; read it again.
@@ -50,24 +50,24 @@ impl KeyRegistry {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't respond in time.
-    pub async fn put(&self, new: &NewKey<'_>) -> Result<PutKey, KeyRegistryError> {
+    pub async fn put(&self, new: &NewKey<'_>) -> Result<PutKeyResult, KeyRegistryError> {
         let text = run_time_key::text(new.key, new.by);
         if text.len() > NewKey::LONGEST {
-            return Ok(PutKey::ManyBytes);
+            return Ok(PutKeyResult::ManyBytes);
         }
         let number = |number: Option<u64>| number.map_or_else(String::new, |number| number.to_string());
         let mut call = SCRIPT.on(&self.keys.all());
-        call.arg(&new.key.id).arg(number(new.known)).arg(show_hash(&new.key.sha256)).arg(number(new.not_after_ms));
+        call.arg(&new.key.id).arg(number(new.known)).arg(format_hash(&new.key.sha256)).arg(number(new.not_after_ms));
         call.arg(text).arg(MAX_KEYS).arg(MAX_BYTES);
         call.arg(format!("{:016x}", fastrand::u64(..))).arg(new.by).arg(new.detail);
         let reply: Vec<String> = self.store.run_durably(&call).await?;
         let unreadable = || KeyRegistryError::Reply(SCRIPT.name());
         match reply.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-            ["put", version] => version.parse().map(PutKey::Done).map_err(|_| unreadable()),
-            ["changed"] => Ok(PutKey::Changed),
-            ["known_hash"] => Ok(PutKey::KnownHash),
-            ["many_keys"] => Ok(PutKey::ManyKeys),
-            ["many_bytes"] => Ok(PutKey::ManyBytes),
+            ["put", version] => version.parse().map(PutKeyResult::Done).map_err(|_| unreadable()),
+            ["changed"] => Ok(PutKeyResult::Changed),
+            ["known_hash"] => Ok(PutKeyResult::KnownHash),
+            ["many_keys"] => Ok(PutKeyResult::ManyKeys),
+            ["many_bytes"] => Ok(PutKeyResult::ManyBytes),
             _ => Err(unreadable()),
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::api_key::ApiKey;
-use crate::key_hash::read_hash;
+use crate::key_hash::parse_hash;
 use crate::key_id::check_key_id;
 use crate::scopes::Scope;
 use crate::selector::Selector;
@@ -36,7 +36,7 @@ impl RunTimeKey {
     pub(super) fn parse(id: &str, version: u64, text: &str) -> Option<Self> {
         check_key_id(id).ok()?;
         let mut words = text.splitn(3, ' ');
-        let sha256 = read_hash(words.next()?).ok()?;
+        let sha256 = parse_hash(words.next()?).ok()?;
         let not_after_ms = match words.next()? {
             "" => None,
             digits => Some(digits.parse().ok()?),
@@ -62,13 +62,13 @@ impl RunTimeKey {
     }
 }
 
-/// The JSON that is stored after hash and expiry, which the script writes.
+/// Returns the JSON that is stored after hash and expiry, which the script writes.
 pub(super) fn text(key: &ApiKey, by: &str) -> String {
     let stored = Stored {
         by: by.to_owned(),
         scopes: key.scopes.clone(),
-        buckets: key.buckets.texts(),
-        services: key.services.texts(),
+        buckets: key.buckets.to_strings(),
+        services: key.services.to_strings(),
         priority: key.priority.as_str().to_owned(),
     };
     serde_json::to_string(&stored).unwrap_or_default()
@@ -79,7 +79,7 @@ mod tests {
     use dripfeed_job::Priority;
 
     use super::*;
-    use crate::key_hash::show_hash;
+    use crate::key_hash::format_hash;
 
     #[test]
     fn a_key_reads_back_as_it_was_written() {
@@ -91,7 +91,7 @@ mod tests {
         let key =
             ApiKey { id: "team-a".to_owned(), sha256: [7; 32], scopes, buckets, services, priority: Priority::Low };
         let stored = text(&key, "platform");
-        let hash = show_hash(&key.sha256);
+        let hash = format_hash(&key.sha256);
         let read = |expires: &str| RunTimeKey::parse("team-a", 18, &format!("{hash} {expires} {stored}"));
         let by = "platform".to_owned();
         let key = Arc::new(key);

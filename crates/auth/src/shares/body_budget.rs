@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::caller_counts::CallerCounts;
-use crate::caller::Waiter;
+use crate::caller::LimitedCaller;
 
 /// A budget of bytes for bodies.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub struct BodyBudget {
 }
 
 impl BodyBudget {
-    /// Each caller may use half of `bytes`, but always enough for a body of `largest` bytes.
+    /// Creates a budget of `bytes`, of which each caller may use half, but always enough for a body of `largest` bytes.
     #[must_use]
     pub fn new(bytes: u64, largest: u64) -> Self {
         let usize_of = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -41,7 +41,7 @@ impl BodyBudget {
     /// part reserves the whole part, so a single one always fits. Returns `None` if the budget or the caller's part has
     /// no room.
     #[must_use]
-    pub fn reserve_response(&self, caller: Waiter, bytes: usize) -> Option<BodyReservation> {
+    pub fn reserve_response(&self, caller: LimitedCaller, bytes: usize) -> Option<BodyReservation> {
         let bytes = bytes.min(self.most_of_one).min(self.most);
         let mut share = self.share_of(caller);
         share.add(bytes)?;
@@ -50,7 +50,7 @@ impl BodyBudget {
 
     /// Begins a reservation in the caller's part, to which [`BodyShare::add`] adds bytes.
     #[must_use]
-    pub fn share_of(&self, caller: Waiter) -> BodyShare {
+    pub fn share_of(&self, caller: LimitedCaller) -> BodyShare {
         BodyShare { most: self.most_of_one, by_caller: Arc::clone(&self.by_caller), caller, bytes: 0 }
     }
 }
@@ -67,7 +67,7 @@ pub struct BodyReservation {
 pub struct BodyShare {
     most: usize,
     by_caller: Arc<Mutex<CallerCounts>>,
-    caller: Waiter,
+    caller: LimitedCaller,
     bytes: usize,
 }
 
@@ -92,7 +92,8 @@ mod tests {
     #[test]
     fn a_caller_gets_half_and_others_theirs() {
         let budget = BodyBudget::new(100, 10);
-        let [mut acme, mut other] = ["acme", "other"].map(|caller| budget.share_of(Waiter::new(Some(caller), None)));
+        let [mut acme, mut other] =
+            ["acme", "other"].map(|caller| budget.share_of(LimitedCaller::new(Some(caller), None)));
         assert_eq!((acme.add(30), acme.add(20), acme.add(1), other.add(50)), (Some(()), Some(()), None, Some(())));
         drop((acme, other));
         assert!(budget.by_caller.lock().is_empty(), "a caller without a body is forgotten");
@@ -101,7 +102,7 @@ mod tests {
     #[test]
     fn a_large_response_takes_all_of_its_callers_part() {
         let budget = BodyBudget::new(100, 10);
-        let [acme, other] = ["acme", "other"].map(|caller| Waiter::new(Some(caller), None));
+        let [acme, other] = ["acme", "other"].map(|caller| LimitedCaller::new(Some(caller), None));
         let large = budget.reserve_response(acme.clone(), 1000);
         assert!(large.is_some() && budget.reserve_response(acme.clone(), 1).is_none());
         let beside = budget.reserve_response(other, 50);
@@ -112,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_caller_has_room_for_one_body_in_any_case() {
-        let mut share = BodyBudget::new(100, 80).share_of(Waiter::new(Some("acme"), None));
+        let mut share = BodyBudget::new(100, 80).share_of(LimitedCaller::new(Some("acme"), None));
         assert_eq!(share.add(80), Some(()));
     }
 }

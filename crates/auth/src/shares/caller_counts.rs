@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
-use crate::caller::Waiter;
+use crate::caller::LimitedCaller;
 
 /// The counts of the callers. Those of 0 are removed.
 #[derive(Debug, Default)]
-pub(crate) struct CallerCounts(HashMap<Waiter, usize>);
+pub(crate) struct CallerCounts(HashMap<LimitedCaller, usize>);
 
 impl CallerCounts {
     /// Adds `more` to the caller's count, unless it would exceed `most`. Returns whether it was added.
-    pub(crate) fn add(&mut self, caller: &Waiter, more: usize, most: usize) -> bool {
+    pub(crate) fn add(&mut self, caller: &LimitedCaller, more: usize, most: usize) -> bool {
         let count = self.0.get(caller).copied().unwrap_or(0) + more;
         if count > most {
             return false;
@@ -19,7 +19,7 @@ impl CallerCounts {
         true
     }
 
-    pub(crate) fn subtract(&mut self, caller: &Waiter, less: usize) {
+    pub(crate) fn subtract(&mut self, caller: &LimitedCaller, less: usize) {
         if let Some(count) = self.0.get_mut(caller) {
             *count -= less;
             if *count == 0 {

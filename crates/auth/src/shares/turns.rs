@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinError;
 
-use crate::caller::Waiter;
+use crate::caller::LimitedCaller;
 
 /// Concurrent jobs or checks of a caller: enough to keep Redis busy, and few enough for others to wait.
 pub const SUBMISSIONS: u32 = 32;
@@ -24,7 +24,7 @@ pub struct CallerTurns {
     turns: Arc<Mutex<Turns>>,
 }
 
-type Turns = HashMap<Waiter, Arc<Semaphore>>;
+type Turns = HashMap<LimitedCaller, Arc<Semaphore>>;
 
 impl CallerTurns {
     #[must_use]
@@ -37,14 +37,14 @@ impl CallerTurns {
     ///
     /// Batches and large jobs use at most half of the caller's permits, so that two can run at the same time. That
     /// suffices, as a batch goes to Redis in parts, which cost less per job.
-    pub async fn take_for_jobs(&self, caller: Waiter, jobs: usize, bytes: usize) -> Turn {
+    pub async fn take_for_jobs(&self, caller: LimitedCaller, jobs: usize, bytes: usize) -> Turn {
         let max = self.at_once / 2;
         let permits = u32::try_from(jobs.max(bytes / TURN_BYTES)).unwrap_or(max).min(max);
         self.take(caller, permits).await
     }
 
     /// Waits for a turn for one request.
-    pub async fn take_one(&self, caller: Waiter) -> Turn {
+    pub async fn take_one(&self, caller: LimitedCaller) -> Turn {
         self.take(caller, 1).await
     }
 
@@ -54,13 +54,13 @@ impl CallerTurns {
     /// When `work` panics.
     pub async fn run<T: Send + 'static>(
         &self,
-        caller: Waiter,
+        caller: LimitedCaller,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, JoinError> {
         self.take_one(caller).await.run(work).await
     }
 
-    async fn take(&self, caller: Waiter, permits: u32) -> Turn {
+    async fn take(&self, caller: LimitedCaller, permits: u32) -> Turn {
         let semaphore = Arc::clone(
             self.turns.lock().entry(caller.clone()).or_insert_with(|| Arc::new(Semaphore::new(self.at_once as usize))),
         );
@@ -75,12 +75,12 @@ impl CallerTurns {
 #[derive(Debug)]
 pub struct Turn {
     turns: Arc<Mutex<Turns>>,
-    caller: Waiter,
+    caller: LimitedCaller,
     permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Turn {
-    /// Whether this is the turn of a single small job or request.
+    /// Returns whether this is the turn of a single small job or request.
     #[must_use]
     pub fn is_of_one(&self) -> bool {
         self.permit.as_ref().is_none_or(|permit| permit.num_permits() <= 1)
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn a_caller_has_a_bounded_number_at_once_and_others_have_theirs() {
         let turns = CallerTurns::new(SUBMISSIONS);
-        let [acme, other] = ["acme", "other"].map(|caller| Waiter::new(Some(caller), None));
+        let [acme, other] = ["acme", "other"].map(|caller| LimitedCaller::new(Some(caller), None));
         let batch = turns.take_for_jobs(acme.clone(), 1000, 0).now_or_never().unwrap();
         let jobs: Vec<_> = (0..16).map(|_| turns.take_for_jobs(acme.clone(), 1, 0).now_or_never().unwrap()).collect();
         let mut more = pin!(turns.take_for_jobs(acme, 1, 0));
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn a_request_that_ends_while_it_waits_leaves_nothing_behind() {
         let turns = CallerTurns::new(SUBMISSIONS);
-        let acme = Waiter::new(Some("acme"), None);
+        let acme = LimitedCaller::new(Some("acme"), None);
         let all = [(); 2].map(|()| turns.take_for_jobs(acme.clone(), 1, 1 << 20).now_or_never().unwrap());
         let mut waiting = Box::pin(turns.take_for_jobs(acme, 1, 0));
         assert!(waiting.as_mut().now_or_never().is_none());
@@ -150,9 +150,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_begun_keeps_its_turn_when_nobody_waits_any_more() {
+    async fn work_keeps_its_turn_when_its_caller_has_left() {
         let turns = CallerTurns::new(1);
-        let acme = Waiter::new(Some("acme"), None);
+        let acme = LimitedCaller::new(Some("acme"), None);
         let (end, ended) = tokio::sync::oneshot::channel::<()>();
         let left = turns.run(acme.clone(), ended).now_or_never();
         assert!(left.is_none() && turns.take_one(acme.clone()).now_or_never().is_none());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::caller_counts::CallerCounts;
-use crate::caller::Waiter;
+use crate::caller::LimitedCaller;
 
 #[derive(Debug)]
 pub struct WaitLimit {
@@ -27,7 +27,7 @@ impl WaitLimit {
     }
 
     /// Returns `None` if the caller, or all callers together, are at the limit.
-    pub fn enter(&self, waiter: Waiter) -> Option<WaitPermit> {
+    pub fn enter(&self, waiter: LimitedCaller) -> Option<WaitPermit> {
         let mut now = self.now.lock();
         if now.all >= self.most || !now.by_caller.add(&waiter, 1, self.most_per_caller) {
             return None;
@@ -41,7 +41,7 @@ impl WaitLimit {
 #[derive(Debug)]
 pub struct WaitPermit {
     now: Arc<Mutex<WaitCounts>>,
-    waiter: Waiter,
+    waiter: LimitedCaller,
 }
 
 impl Drop for WaitPermit {
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn waits_are_limited_per_caller_and_in_total() {
         let waits = WaitLimit::new(3, 2);
-        let [acme, other] = ["acme", "other"].map(|caller| Waiter::new(Some(caller), None));
+        let [acme, other] = ["acme", "other"].map(|caller| LimitedCaller::new(Some(caller), None));
         let first = waits.enter(acme.clone());
         let second = waits.enter(acme.clone());
         assert!(first.is_some() && second.is_some() && waits.enter(acme.clone()).is_none());

@@ -135,7 +135,7 @@ impl RedisBucket {
             return Ok(None);
         }
         let policies = settings.limits.policies();
-        let body = if policies.see_bodies() { Box::pin(parsed_body(submission)).await? } else { None };
+        let body = if policies.need_bodies() { Box::pin(parsed_body(submission)).await? } else { None };
         let request = Request {
             // The default method of the bucket isn't visible to its callers, so limits don't use it.
             method: submission.method.as_ref().unwrap_or(&Method::POST).as_str(),

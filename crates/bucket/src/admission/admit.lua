@@ -18,7 +18,7 @@
 --       14 the ticks that the jobs are for (ticks.lua; '': none)
 --       15 rates of callers (limits_of.lua; '': none)
 --       16 number of the idempotency keys in KEYS
---       17 policies to which plans refer by number (limit_know)
+--       17 policies to which plans refer by number (limit_load_policies)
 --       18 number of the fields that all entries have, then their names, among them `caller` if all have one, then the
 --         value of each field if it is the same in all entries; digits: the places of the fields that have a value per
 --         job; '1' if some jobs have extra names and values; '1' if limits apply to some jobs; then for each job: the
@@ -76,7 +76,7 @@ local function opened_rare()
   return rare
 end
 
-limit_know(ARGV[17])
+limit_load_policies(ARGV[17])
 local may_be_plain = ARGV[6] == '0' and ARGV[14] == '' and ARGV[15] == ''
 local admit, write
 -- Reads the idempotency keys before the first write, for the same reason as in `append_job`.

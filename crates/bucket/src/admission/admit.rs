@@ -13,8 +13,8 @@ use redis::Value;
 
 use crate::admission::admission_request::{AdmissionRequest, BatchPlan};
 use crate::admission::job_words::{add_jobs, options_for_script};
-use crate::admission::tick::{self, Ticked};
-use crate::admission::{Admission, Admitted, CallerShare, Judgement, Judging, RefusalReason, Refused};
+use crate::admission::tick::{self, TickResult};
+use crate::admission::{Admission, AdmissionDecision, Admitted, CallerShare, PendingAdmission, RefusalReason, Refused};
 use crate::error::BucketError;
 use crate::script::batches::{Batches, Limits};
 use crate::script::constants::{BATCH_JOBS, BATCH_TIERS, SMALL_BYTES};
@@ -38,7 +38,7 @@ const RETRY_FOR: Duration = Duration::from_millis(1200);
 const ANSWER_TTL: Duration = Duration::from_secs(10);
 const RETRY_DELAY: Duration = Duration::from_millis(50);
 
-type Queue = Batches<AdmissionRequest, Result<Judgement, BucketError>>;
+type Queue = Batches<AdmissionRequest, Result<AdmissionDecision, BucketError>>;
 
 /// The submissions of this process to one bucket. Small ones don't wait for large ones.
 #[derive(Clone)]
@@ -56,12 +56,15 @@ impl Admissions {
     }
 
     /// Returns `None` while the process ends.
-    pub(crate) async fn enter(&self, request: AdmissionRequest) -> Option<Judging> {
+    pub(crate) async fn enter(&self, request: AdmissionRequest) -> Option<PendingAdmission> {
         self.queue_for(body_bytes(&request)).enter(request).await
     }
 
     /// Enqueues and answers the requests in their order. An answer is `None` if the process ends before it.
-    pub(crate) async fn put_all(&self, requests: Vec<AdmissionRequest>) -> Vec<Option<Result<Judgement, BucketError>>> {
+    pub(crate) async fn put_all(
+        &self,
+        requests: Vec<AdmissionRequest>,
+    ) -> Vec<Option<Result<AdmissionDecision, BucketError>>> {
         self.queue_for(requests.iter().map(body_bytes).sum()).put_all(requests).await
     }
 
@@ -127,7 +130,7 @@ impl RedisBucket {
     /// Returns also the original index of each request; empty if the order wasn't changed.
     fn group_by_flow(&self, requests: Vec<AdmissionRequest>) -> (Vec<AdmissionRequest>, Vec<usize>) {
         let is_one_flow = requests.windows(2).all(|pair| flow_of(&pair[0]) == flow_of(&pair[1]));
-        if !self.takes_turns() || is_one_flow {
+        if !self.has_fair_queuing() || is_one_flow {
             return (requests, Vec::new());
         }
         let mut first_of_flow = HashMap::new();
@@ -141,14 +144,17 @@ impl RedisBucket {
         numbered.into_iter().map(|(index, request)| (request, index)).unzip()
     }
 
-    async fn admit(&self, requests: &[AdmissionRequest]) -> Result<Vec<Judgement>, BucketError> {
+    async fn admit(&self, requests: &[AdmissionRequest]) -> Result<Vec<AdmissionDecision>, BucketError> {
         let judged = self.admit_batch(requests, read_one).await?;
         self.note_full(&judged);
         Ok(judged)
     }
 
     /// Admits the jobs of ticks of schedules in one call, and answers in their order.
-    pub(crate) async fn admit_for_ticks(&self, requests: Vec<AdmissionRequest>) -> Result<Vec<Ticked>, BucketError> {
+    pub(crate) async fn admit_for_ticks(
+        &self,
+        requests: Vec<AdmissionRequest>,
+    ) -> Result<Vec<TickResult>, BucketError> {
         let (requests, order) = self.group_by_flow(requests);
         Ok(in_original_order(self.admit_batch(&requests, read_ticked).await?, &order))
     }
@@ -296,25 +302,25 @@ fn read<T>(
     batch_plan.plans.iter().map(Option::as_deref).map(&mut read_next).collect()
 }
 
-fn read_ticked(answer: &mut Reply, plan: Option<&Plan>, batch: &BatchReply) -> Result<Ticked, BucketError> {
-    match Ticked::read(answer)? {
+fn read_ticked(answer: &mut Reply, plan: Option<&Plan>, batch: &BatchReply) -> Result<TickResult, BucketError> {
+    match TickResult::read(answer)? {
         Some(ticked) => Ok(ticked),
-        None => Ok(Ticked::Judged(read_one(answer, plan, batch)?.admission)),
+        None => Ok(TickResult::Judged(read_one(answer, plan, batch)?.admission)),
     }
 }
 
-fn read_one(answer: &mut Reply, plan: Option<&Plan>, batch: &BatchReply) -> Result<Judgement, BucketError> {
+fn read_one(answer: &mut Reply, plan: Option<&Plan>, batch: &BatchReply) -> Result<AdmissionDecision, BucketError> {
     let word = answer.bytes()?;
     // The short form of `admitted` begins with the id. After the eta it has only the states of limits.
     if word.first().is_some_and(u8::is_ascii_digit) {
         let admission = Admission::Admitted(read_admitted(&word, false, answer, batch)?);
         let limits = plan.map(|plan| read_limits(answer, plan, batch)).transpose()?;
-        return Ok(Judgement { admission, limits, caller_share: None });
+        return Ok(AdmissionDecision { admission, limits, caller_share: None });
     }
     let admission = read_admission(&word, answer, batch)?;
     let caller_share = if answer.is_empty() { None } else { read_caller_share(answer)? };
     let limits = plan.filter(|_| !answer.is_empty()).map(|plan| read_limits(answer, plan, batch)).transpose()?;
-    Ok(Judgement { admission, limits, caller_share })
+    Ok(AdmissionDecision { admission, limits, caller_share })
 }
 
 fn read_limits(answer: &mut Reply, plan: &Plan, batch: &BatchReply) -> Result<Decision, BucketError> {

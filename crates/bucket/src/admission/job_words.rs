@@ -4,7 +4,7 @@
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::entry::{self, FIELDS, NewEntry};
 use dripfeed_job::fingerprint::fingerprint;
-use dripfeed_job::{Start, Submission, element};
+use dripfeed_job::{StartTime, Submission, element};
 use dripfeed_store::Call;
 
 use crate::admission::admission_request::AdmissionRequest;
@@ -31,9 +31,9 @@ pub(super) fn options_for_script(request: &AdmissionRequest, once: Option<usize>
         options.push(("@fingerprint", fingerprint(submission).into_bytes()));
     }
     match submission.start {
-        Start::AtOnce => {}
-        Start::After(delay) => options.push(("@start", format!("+{}", ms_up(delay)).into_bytes())),
-        Start::At(ms) => options.push(("@start", ms.to_string().into_bytes())),
+        StartTime::AtOnce => {}
+        StartTime::After(delay) => options.push(("@start", format!("+{}", ms_up(delay)).into_bytes())),
+        StartTime::At(ms) => options.push(("@start", ms.to_string().into_bytes())),
     }
     let deadline = request.deadline();
     if !deadline.is_empty() {

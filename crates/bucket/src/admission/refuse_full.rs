@@ -8,7 +8,7 @@ use redis::Value;
 
 use crate::admission::admission_request::AdmissionRequest;
 use crate::admission::job_words::size_of;
-use crate::admission::{Admission, Judgement, RefusalReason, Refused};
+use crate::admission::{Admission, AdmissionDecision, RefusalReason, Refused};
 use crate::error::BucketError;
 use crate::script::redis_bucket::{EffectiveSettings, RedisBucket};
 use crate::script::reply::Reply;
@@ -19,7 +19,7 @@ static SCRIPTS: PlannedScripts = PlannedScripts::new("refuse_full", include_str!
 impl RedisBucket {
     /// Called before admit. Does something only if the bucket was too full for all jobs of the batch before. Returns
     /// `None`, having changed nothing, if admit has to decide.
-    pub(super) async fn refuse_full(&self, requests: &[AdmissionRequest]) -> Option<Vec<Judgement>> {
+    pub(super) async fn refuse_full(&self, requests: &[AdmissionRequest]) -> Option<Vec<AdmissionDecision>> {
         if !self.was_full.load(Ordering::Relaxed) {
             return None;
         }
@@ -34,15 +34,15 @@ impl RedisBucket {
         refused
     }
 
-    pub(super) fn note_full(&self, judged: &[Judgement]) {
-        self.was_full.store(judged.iter().all(Judgement::is_full), Ordering::Relaxed);
+    pub(super) fn note_full(&self, judged: &[AdmissionDecision]) {
+        self.was_full.store(judged.iter().all(AdmissionDecision::is_full), Ordering::Relaxed);
     }
 
     async fn refuse_by_sizes(
         &self,
         effective: &EffectiveSettings,
         requests: &[AdmissionRequest],
-    ) -> Result<Option<Vec<Judgement>>, BucketError> {
+    ) -> Result<Option<Vec<AdmissionDecision>>, BucketError> {
         self.look_at_clock(effective).await;
         let reply = self.store.run::<Value>(&self.refuse_full_call(effective, requests)).await?;
         let Some(mut reply) = self.learn_overrides(Reply::new("refuse_full", reply)?)? else { return Ok(None) };
@@ -56,7 +56,7 @@ impl RedisBucket {
         let mut judged = Vec::with_capacity(requests.len());
         for _ in requests {
             let refused = Refused { reason: RefusalReason::BucketFull, retry_after: Some(wait), level, capacity };
-            judged.push(Judgement { admission: Admission::Refused(refused), limits: None, caller_share: None });
+            judged.push(AdmissionDecision { admission: Admission::Refused(refused), limits: None, caller_share: None });
             if !reply.is_empty() {
                 wait = Duration::from_millis(reply.count()?);
             }
@@ -77,7 +77,7 @@ impl RedisBucket {
     }
 }
 
-impl Judgement {
+impl AdmissionDecision {
     fn is_full(&self) -> bool {
         matches!(self.admission, Admission::Refused(Refused { reason: RefusalReason::BucketFull, .. }))
     }

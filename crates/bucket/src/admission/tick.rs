@@ -26,7 +26,7 @@ pub(crate) struct Tick {
 
 /// The result of a tick.
 #[derive(Clone, Debug)]
-pub(crate) enum Ticked {
+pub(crate) enum TickResult {
     Judged(Admission),
     /// The job of an earlier tick is still in the bucket.
     Overlapped,
@@ -34,7 +34,7 @@ pub(crate) enum Ticked {
     Gone,
 }
 
-impl Ticked {
+impl TickResult {
     /// Returns `None` if the answer is that to any submission.
     pub(crate) fn read(answer: &mut Reply) -> Result<Option<Self>, BucketError> {
         let refused = [("gone", Self::Gone), ("overlapped", Self::Overlapped)];

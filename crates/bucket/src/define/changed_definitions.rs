@@ -39,9 +39,9 @@ impl KnownDefinitions {
     pub async fn follow(&mut self, store: &Store) -> Result<Vec<DefinitionChange>, BucketError> {
         let keys = DefinitionKeys::new(store.prefix());
         let registry = Registry { script: &SCRIPT, keys: [&keys.definitions, &keys.changed, &keys.state] };
-        let news = self.0.follow(registry, &store.clone().for_key(&keys.definitions)).await?;
-        let gone = news.gone.into_iter().map(|definition| DefinitionChange::Deleted(definition.bucket.clone()));
-        Ok(gone.chain(news.put.into_iter().map(DefinitionChange::Defined)).collect())
+        let changes = self.0.follow(registry, &store.clone().for_key(&keys.definitions)).await?;
+        let gone = changes.removed.into_iter().map(|definition| DefinitionChange::Deleted(definition.bucket.clone()));
+        Ok(gone.chain(changes.changed.into_iter().map(DefinitionChange::Defined)).collect())
     }
 
     #[must_use]
@@ -49,7 +49,7 @@ impl KnownDefinitions {
         self.0.all().get(bucket)
     }
 
-    /// In the order of their names.
+    /// Returns the definitions, ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Definition>> {
         self.0.all().values()
     }

@@ -9,7 +9,7 @@ use crate::script::scripts::SHARED;
 static SCRIPT: Script = Script::new("open_bucket", SHARED, include_str!("open_bucket.lua"));
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Opened {
+pub enum OpenResult {
     Open,
     /// The bucket is suspended for the deletion of this definition or a later one.
     Suspended,
@@ -25,18 +25,18 @@ impl Bucket {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; it may be done again.
-    pub async fn open(&self, version: u64) -> Result<Opened, BucketError> {
-        let Some(incarnation) = self.incarnation() else { return Ok(Opened::Open) };
+    pub async fn open(&self, version: u64) -> Result<OpenResult, BucketError> {
+        let Some(incarnation) = self.incarnation() else { return Ok(OpenResult::Open) };
         let keys = &self.redis_bucket.keys;
         self.clear(incarnation, vec![keys.replicas(), keys.members()]).await?;
         let mut call = SCRIPT.on(&[keys.jobs(), keys.control(), keys.audit()]);
         call.arg(incarnation).arg(version).arg(format!("{:016x}", fastrand::u64(..)));
         let answer: String = self.redis_bucket.store.run_durably(&call).await?;
         match answer.as_str() {
-            "open" => Ok(Opened::Open),
-            "suspended" => Ok(Opened::Suspended),
-            "closed" => Ok(Opened::Closed),
-            "gone" => Ok(Opened::Gone),
+            "open" => Ok(OpenResult::Open),
+            "suspended" => Ok(OpenResult::Suspended),
+            "closed" => Ok(OpenResult::Closed),
+            "gone" => Ok(OpenResult::Gone),
             word => Err(BucketError::Reply { script: "open_bucket", what: format!("unexpected reply `{word}`") }),
         }
     }

@@ -43,7 +43,7 @@ impl DefinitionBounds {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PutDefinition {
+pub enum PutDefinitionResult {
     Done {
         version: u64,
         incarnation: u64,
@@ -66,7 +66,7 @@ impl NewDefinition<'_> {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn put(&self, store: &Store, bounds: DefinitionBounds) -> Result<PutDefinition, BucketError> {
+    pub async fn put(&self, store: &Store, bounds: DefinitionBounds) -> Result<PutDefinitionResult, BucketError> {
         let keys = DefinitionKeys::new(store.prefix());
         let mut call = SCRIPT.on(&keys.all());
         call.arg(self.bucket.as_str()).arg(self.known.map_or_else(String::new, |version| version.to_string()));
@@ -76,13 +76,13 @@ impl NewDefinition<'_> {
         let store = store.clone().for_key(&keys.definitions);
         let mut reply = Reply::new("put_definition", store.run_durably::<Value>(&call).await?)?;
         match reply.text()?.as_str() {
-            "put" => Ok(PutDefinition::Done { version: reply.count()?, incarnation: reply.count()? }),
-            "changed" => Ok(PutDefinition::Changed),
-            "deleting" => Ok(PutDefinition::Deleting),
-            "many_buckets" => Ok(PutDefinition::ManyBuckets),
-            "many_bytes" => Ok(PutDefinition::ManyBytes),
-            "many_definitions" => Ok(PutDefinition::ManyDefinitions),
-            "many_deleted" => Ok(PutDefinition::ManyDeleted),
+            "put" => Ok(PutDefinitionResult::Done { version: reply.count()?, incarnation: reply.count()? }),
+            "changed" => Ok(PutDefinitionResult::Changed),
+            "deleting" => Ok(PutDefinitionResult::Deleting),
+            "many_buckets" => Ok(PutDefinitionResult::ManyBuckets),
+            "many_bytes" => Ok(PutDefinitionResult::ManyBytes),
+            "many_definitions" => Ok(PutDefinitionResult::ManyDefinitions),
+            "many_deleted" => Ok(PutDefinitionResult::ManyDeleted),
             word => Err(BucketError::Reply { script: "put_definition", what: format!("unexpected reply `{word}`") }),
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::bucket::Bucket;
-use crate::deliver::replica::{Consumer, Life, Replica};
+use crate::deliver::replica::{Consumer, JoinKind, Replica};
 use crate::deliver::take::LastTake;
 use crate::error::BucketError;
 use crate::script::redis_bucket::RedisBucket;
@@ -19,7 +19,7 @@ const GONE: &str = "gone";
 pub(super) struct JoinRequest<'a> {
     pub(super) consumer: Consumer,
     pub(super) lease: Duration,
-    pub(super) life: Life,
+    pub(super) life: JoinKind,
     /// After a standby: the name of this process there, and when it last took jobs.
     pub(super) standby: Option<(&'a str, Instant)>,
 }
@@ -37,7 +37,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; when the bucket was deleted or created again
     /// over the API.
-    pub async fn join(&self, consumer: Consumer, lease: Duration, life: Life) -> Result<Replica, BucketError> {
+    pub async fn join(&self, consumer: Consumer, lease: Duration, life: JoinKind) -> Result<Replica, BucketError> {
         JoinRequest { consumer, lease, life, standby: None }.join(&self.redis_bucket).await
     }
 }
@@ -68,7 +68,7 @@ impl JoinRequest<'_> {
             keys.tally(),
         ];
         let mut call = SCRIPT.of(redis_bucket.kind).on(&keys.and_takers(common));
-        call.arg(self.consumer.as_str()).arg(u8::from(self.life == Life::First));
+        call.arg(self.consumer.as_str()).arg(u8::from(self.life == JoinKind::First));
         call.arg(self.standby.map_or_else(String::new, |(name, _)| name.to_owned()));
         call.arg(u8::from(join_if == JoinIf::First));
         call.arg(redis_bucket.incarnation_word()).arg(self.lease.as_millis());
@@ -82,7 +82,7 @@ impl JoinRequest<'_> {
         // After a standby the last take was earlier, and the Redis clock at that time isn't known.
         let redis_us = self.standby.is_none().then_some(joined_us);
         // A process that took jobs before its standby has measured the time since then.
-        let knows_time = self.standby.is_some() && self.life == Life::Again;
+        let knows_time = self.standby.is_some() && self.life == JoinKind::Rejoin;
         let last_take = LastTake { at, redis_us, joined_us: (!knows_time).then_some(joined_us) };
         Ok(Some(Replica::new(redis_bucket.clone(), self.consumer, self.lease, new_jobs, last_take, dropped)))
     }

@@ -52,7 +52,7 @@ impl RedisBucket {
     pub(crate) async fn beat(&self, consumer: &str, others: &mut Others) -> Result<Recovery, BucketError> {
         let heartbeats = self.heartbeat(consumer).await?;
         let fenced = heartbeats.is_none();
-        let dead = heartbeats.map_or_else(Vec::new, |heartbeats| others.watch.look(Instant::now(), heartbeats));
+        let dead = heartbeats.map_or_else(Vec::new, |heartbeats| others.watch.observe(Instant::now(), heartbeats));
         for (dead, beats) in dead {
             let beats = beats.map(|beats| beats.to_string()).unwrap_or_default();
             let mut recovery = Recovery::default();

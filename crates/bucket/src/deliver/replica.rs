@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use dripfeed_store::{Bell, BellWords};
+use dripfeed_store::{Bell, BellMessages};
 use futures::FutureExt as _;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -16,7 +16,7 @@ use crate::deliver::heartbeat_watch::beat_interval;
 use crate::deliver::orphaned_claims::OpenClaims;
 use crate::deliver::permit::{Lateness, precise_sleep};
 use crate::deliver::recover::{Others, Recovery};
-use crate::deliver::settle::{self, EndedAttempt, Feedback, Settled, Settlement, Settlements};
+use crate::deliver::settle::{self, EndedAttempt, Feedback, SettleResult, Settlement, Settlements};
 use crate::deliver::take::token_backoff::delay_next_take;
 use crate::deliver::take::{Claim, Idle, LastTake, Take, TakeRequest, TakeSize, WaitReason};
 use crate::deliver::wakes::Wakes;
@@ -57,9 +57,9 @@ impl fmt::Display for Consumer {
 
 /// Whether a process joins for the first time, or again after it was declared dead or Redis lost its membership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Life {
+pub enum JoinKind {
     First,
-    Again,
+    Rejoin,
 }
 
 /// A replica's membership in a bucket's consumer group. Cheap to clone; all clones are one member.
@@ -95,7 +95,7 @@ struct Member {
 impl RedisBucket {
     /// A bell that rings when jobs wait, and none did before.
     pub(super) fn new_jobs(&self) -> Bell {
-        self.store.bell(&self.keys.notices(), BellWords { ring: NEW_JOBS, done: Some(TAKEN) })
+        self.store.bell(&self.keys.notices(), BellMessages { ring: NEW_JOBS, done: Some(TAKEN) })
     }
 }
 
@@ -150,7 +150,7 @@ impl Replica {
         }))
     }
 
-    /// The number of the bucket's dead letters that were dropped before this replica joined.
+    /// Returns the number of the bucket's dead letters that were dropped before this replica joined.
     #[must_use]
     pub fn letters_dropped_before(&self) -> u64 {
         self.0.letters_dropped
@@ -220,14 +220,14 @@ impl Replica {
         self.0.open_claims.doubt();
     }
 
-    /// The number of jobs that takes of this replica found past their deadline, since the last call.
+    /// Returns the number of jobs that takes of this replica found past their deadline, since the last call.
     #[must_use]
     pub fn expired(&self) -> u64 {
         self.0.expired.swap(0, Ordering::Relaxed)
     }
 
-    /// The number of jobs that takes of this replica dead-lettered since the last call: larger than any replica reads,
-    /// or without room among the dead letters when they died.
+    /// Returns the number of jobs that takes of this replica dead-lettered since the last call: larger than any replica
+    /// reads, or without room among the dead letters when they died.
     #[must_use]
     pub fn died(&self) -> u64 {
         self.0.died.swap(0, Ordering::Relaxed)
@@ -254,7 +254,7 @@ impl Replica {
     ///
     /// # Errors
     /// When the process is shutting down.
-    pub async fn settle(&self, claim: Claim, settlement: Settlement) -> Result<Settled, BucketError> {
+    pub async fn settle(&self, claim: Claim, settlement: Settlement) -> Result<SettleResult, BucketError> {
         self.settle_with(claim, settlement, Feedback::default()).await
     }
 
@@ -267,7 +267,7 @@ impl Replica {
         claim: Claim,
         settlement: Settlement,
         feedback: Feedback,
-    ) -> impl Future<Output = Result<Settled, BucketError>> + Send {
+    ) -> impl Future<Output = Result<SettleResult, BucketError>> + Send {
         // Boxed outside of the future, to keep that small.
         let due_again = settlement.due_again();
         let mut ended = EndedAttempt::boxed(claim, settlement, feedback);
@@ -317,7 +317,7 @@ impl Replica {
         self.0.redis_bucket.beat(self.0.consumer.as_str(), &mut others).await
     }
 
-    /// The interval of `beat`.
+    /// Returns the interval of `beat`.
     #[must_use]
     pub fn beat_interval(&self) -> Duration {
         beat_interval(self.0.lease)
@@ -344,14 +344,14 @@ impl Replica {
         self.0.last_take.lock().at
     }
 
-    /// Whether all other replicas were recently alive. Otherwise jobs may have to be recovered.
+    /// Returns whether all other replicas were recently alive. Otherwise jobs may have to be recovered.
     #[must_use]
     pub fn sees_others_live(&self) -> bool {
         // The lock is taken while a heartbeat checks the others: until then their state isn't known.
         self.0.others.try_lock().is_ok_and(|others| others.watch.all_live(Instant::now()))
     }
 
-    /// The maximum concurrent calls of this replica; a change at run time is known after the next `take`.
+    /// Returns the maximum concurrent calls of this replica; a change at run time is known after the next `take`.
     #[must_use]
     pub fn concurrency(&self) -> u32 {
         self.0.redis_bucket.effective_settings().settings.leak.concurrency

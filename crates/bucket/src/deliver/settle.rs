@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use dripfeed_store::{Call, StoreError, Trouble};
+use dripfeed_store::{Call, RecurringFailure, StoreError};
 
-pub use self::arguments::Settled;
+pub use self::arguments::SettleResult;
 use self::arguments::{add_completed, add_job, add_verb, mean_us, packed_calls, packed_ends};
 pub(crate) use self::ended_attempt::{BoxedAttempt, EndedAttempt};
 pub use self::ended_attempt::{FailedCall, Feedback, Settlement};
@@ -26,8 +26,8 @@ use crate::settings::Keep;
 pub(crate) static SCRIPTS: Scripts = Scripts::without_rules("settle", include_str!("settle.lua"));
 
 /// For all buckets of this process, which usually share the cause.
-static OUTAGE: Trouble = Trouble::new();
-static REFUSED: Trouble = Trouble::new();
+static OUTAGE: RecurringFailure = RecurringFailure::new();
+static REFUSED: RecurringFailure = RecurringFailure::new();
 
 /// One call at a time: the number of the last settled batch then shows whether a call was executed.
 const LIMITS: Limits = Limits { items: BATCH_JOBS, bytes: BATCH_BYTES, calls: 1 };
@@ -41,7 +41,7 @@ const MAX_BACKOFF: Duration = Duration::from_secs(1);
 const MAX_REFUSALS: u32 = 3;
 
 /// Returns an attempt as an error if it can't be settled even alone. Nothing was changed then.
-pub(crate) type Settlements = Batches<BoxedAttempt, Result<Settled, BoxedAttempt>>;
+pub(crate) type Settlements = Batches<BoxedAttempt, Result<SettleResult, BoxedAttempt>>;
 
 pub(crate) fn start(redis_bucket: Arc<RedisBucket>, consumer: String) -> Settlements {
     let numbers = Arc::new(AtomicU64::new(0));
@@ -68,7 +68,12 @@ fn weigh(ended: &BoxedAttempt) -> usize {
 impl RedisBucket {
     /// Retries until Redis answers: otherwise an outage of Redis would cause calls to be made again. Returns an error
     /// if Redis refuses the script repeatedly. As the script checks before it writes, nothing was changed then.
-    async fn settle(&self, consumer: &str, number: u64, batch: &[BoxedAttempt]) -> Result<Vec<Settled>, StoreError> {
+    async fn settle(
+        &self,
+        consumer: &str,
+        number: u64,
+        batch: &[BoxedAttempt],
+    ) -> Result<Vec<SettleResult>, StoreError> {
         let call = self.settle_call(consumer, number, batch);
         let mut backoff = MIN_BACKOFF;
         let mut reported = false;
@@ -76,10 +81,10 @@ impl RedisBucket {
         let (mut refusals, mut is_unknown) = (0, false);
         loop {
             match self.store.run_durably::<String>(&call).await {
-                Ok(answer) => return Ok(Settled::each_of(&answer, batch)),
+                Ok(answer) => return Ok(SettleResult::each_of(&answer, batch)),
                 Err(error) => {
-                    let trouble = if error.is_unanswered() { &OUTAGE } else { &REFUSED };
-                    let is_known = !reported && trouble.came().is_none();
+                    let failure = if error.is_unanswered() { &OUTAGE } else { &REFUSED };
+                    let is_known = !reported && failure.occurred().is_none();
                     if is_known {
                         tracing::debug!(bucket = %self.settings().name, "could not record outcomes in Redis; retrying");
                     } else if !reported {

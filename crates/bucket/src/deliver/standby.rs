@@ -13,7 +13,7 @@ use dripfeed_store::{Bell, Ring};
 
 use crate::bucket::Bucket;
 use crate::deliver::join::JoinRequest;
-use crate::deliver::replica::{Consumer, Life, Replica};
+use crate::deliver::replica::{Consumer, JoinKind, Replica};
 use crate::error::BucketError;
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::Scripts;
@@ -34,7 +34,7 @@ pub struct Standby {
     new_jobs: Bell,
     /// When this process last took jobs here, or began to serve. Bounds the tokens that the pace has earned since.
     last_take: Instant,
-    life: Life,
+    life: JoinKind,
     /// Whether the bucket had members at the last check.
     had_members: AtomicBool,
 }
@@ -52,7 +52,7 @@ impl Replica {
             name: self.consumer().clone(),
             new_jobs,
             last_take: self.last_take_at(),
-            life: Life::Again,
+            life: JoinKind::Rejoin,
             had_members: AtomicBool::new(false),
         })
     }
@@ -66,20 +66,20 @@ impl Bucket {
         let new_jobs = redis_bucket.new_jobs();
         // `true`: if the first check finds members, this process joins at once.
         let (last_take, had_members) = (Instant::now(), AtomicBool::new(true));
-        Standby { redis_bucket, name, new_jobs, last_take, life: Life::First, had_members }
+        Standby { redis_bucket, name, new_jobs, last_take, life: JoinKind::First, had_members }
     }
 }
 
 impl Standby {
-    /// The announcements since this standby began.
+    /// Returns the announcements since this standby began.
     #[must_use]
     pub fn announcements(&self) -> Announcements {
         Announcements(self.new_jobs.clone())
     }
 
-    /// The time between two checks of a bucket by a process that is on standby for this many buckets.
+    /// Returns the time between two checks of a bucket by a process that is on standby for this many buckets.
     #[must_use]
-    pub fn between_looks(buckets: u32) -> Duration {
+    pub fn check_interval(buckets: u32) -> Duration {
         LOOK.mul_f64(f64::from(buckets.max(FEW)) / f64::from(FEW))
     }
 
@@ -88,7 +88,7 @@ impl Standby {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn look(&self, next: Duration) -> Result<bool, BucketError> {
+    pub async fn check(&self, next: Duration) -> Result<bool, BucketError> {
         let keys = &self.redis_bucket.keys;
         let keys = keys.and_takers(vec![keys.jobs(), keys.replicas(), keys.standby(), keys.pace_tiers()]);
         let mut call = SCRIPT.of(self.redis_bucket.kind).on(&keys);
@@ -138,11 +138,11 @@ pub struct Announcements(Bell);
 impl Announcements {
     /// Waits for the next one. Cancel-safe.
     pub async fn next(&mut self) {
-        while self.0.rung().await == Ring::Missed {}
+        while self.0.wait_for_ring().await == Ring::Missed {}
     }
 
     /// Discards the announcements until now.
     pub fn skip(&mut self) {
-        self.0.hush();
+        self.0.reset();
     }
 }

@@ -1,7 +1,7 @@
 -- Takes as many jobs as the pace, the throttle, `max_in_flight` and BATCH_BYTES allow. The calls of some may have to
 -- wait a moment for their tokens. A job whose deadline has passed ends as expired, and costs no token.
 --
--- needs: at_maxmemory, now, budget, counts, pace, settling, spend, hold_left, keep, notices, kind/take
+-- needs: at_maxmemory, now, budget, counts, pace, settling, spend, throttle_left, keep, notices, kind/take
 -- opens: outbox_maker = make_outbox
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 replicas (hash)  7 outcomes (hash)
 --       8 ended (zset)  9 takes (hash: consumer → number of a take; that take and earlier ones do nothing any more)
@@ -80,7 +80,7 @@ local function idle(wait, reason, expired, died)
   return { 'idle', whole(wait), reason, expired or 0, died or 0, now_us, is_written and state or '' }
 end
 
-local throttle_us = hold_left(PACE, pace, elapsed, since)
+local throttle_us = throttle_left(PACE, pace, elapsed, since)
 if paused or dead_is_full(keys) then return idle(PAUSE_POLL, '') end
 
 -- A throttle longer than max_hold means that the Redis clock was set back: it is ignored.

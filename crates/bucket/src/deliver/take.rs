@@ -77,13 +77,13 @@ impl Claim {
         self.id
     }
 
-    /// The number of earlier failed attempts.
+    /// Returns the number of earlier failed attempts.
     #[must_use]
     pub const fn failures(&self) -> u32 {
         self.failures
     }
 
-    /// When the job became due, in ms of the Redis clock. `None` unless it is traced and was parked.
+    /// Returns when the job became due, in ms of the Redis clock. `None` unless it is traced and was parked.
     #[must_use]
     pub const fn due_ms(&self) -> Option<u64> {
         self.due_ms

@@ -39,7 +39,7 @@ impl Wakes {
 
     /// Called before a take, which sees all jobs that were announced or are due.
     pub(crate) fn clear(&self) {
-        self.bell.lock().bell.hush();
+        self.bell.lock().bell.reset();
         self.retries.clear_due();
     }
 
@@ -66,7 +66,7 @@ impl Wakes {
     /// A bell that rings for jobs that are announced from now on.
     pub(crate) fn of_new_jobs(&self) -> Bell {
         let mut bell = self.bell.lock().bell.clone();
-        bell.hush();
+        bell.reset();
         bell
     }
 
@@ -82,15 +82,15 @@ impl Wakes {
         // A clone rings for all messages since the last take.
         let mut bell = self.bell.lock().bell.clone();
         loop {
-            let ring = bell.rung().await;
-            let delay = if ring == Ring::Word && bell.was_done() { self.delay() } else { Duration::ZERO };
+            let ring = bell.wait_for_ring().await;
+            let delay = if ring == Ring::Message && bell.was_done() { self.delay() } else { Duration::ZERO };
             if !delay.is_zero() {
                 sleep(delay.mul_f64(f64::midpoint(1.0, fastrand::f64()))).await;
                 if bell.is_done() {
                     continue;
                 }
             }
-            self.bell.lock().delayed = (ring == Ring::Word).then_some(!delay.is_zero());
+            self.bell.lock().delayed = (ring == Ring::Message).then_some(!delay.is_zero());
             return;
         }
     }

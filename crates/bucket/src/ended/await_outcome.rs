@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dripfeed_job::JobId;
 use dripfeed_job::duration::ms_up;
-use dripfeed_store::{ChannelEvent, Script, Subscription, keep_running};
+use dripfeed_store::{ChannelEvent, Script, Subscription, restart_on_panic};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::task::AbortOnDropHandle;
@@ -96,7 +96,7 @@ impl WaitedJobs {
         listening.get_or_insert_with(|| {
             let (weak, redis_bucket) = (Arc::downgrade(self), Arc::clone(redis_bucket));
             let subscribe = move || redis_bucket.store.subscribe(&redis_bucket.keys.notices());
-            let ring = keep_running("waking those who wait for outcomes", move || ring(weak.clone(), subscribe()));
+            let ring = restart_on_panic("waking those who wait for outcomes", move || ring(weak.clone(), subscribe()));
             AbortOnDropHandle::new(tokio::spawn(ring))
         });
     }

@@ -139,6 +139,8 @@ impl Bucket {
         Ok(Page { items, next: Some(Cursor::new(LIST, bucket, last)) })
     }
 
+    /// Returns the number of dead letters.
+    ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn number_of_dead_letters(&self) -> Result<u64, BucketError> {

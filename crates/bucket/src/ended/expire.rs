@@ -7,7 +7,7 @@ use std::mem;
 
 use dripfeed_store::Call;
 
-use self::look::ExpiryLook;
+use self::look::ExpiryScan;
 use crate::error::BucketError;
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
@@ -31,7 +31,7 @@ impl RedisBucket {
             let mut reply = Reply::new("expire", self.store.run_durably(&self.expire_call(&look)).await?)?;
             expired += reply.count()?;
             let goes_on = reply.count()? == 1;
-            look = ExpiryLook { at: reply.text()?, earliest: reply.text()? };
+            look = ExpiryScan { at: reply.text()?, earliest: reply.text()? };
             if !goes_on {
                 break;
             }
@@ -40,7 +40,7 @@ impl RedisBucket {
         Ok(expired)
     }
 
-    fn expire_call(&self, look: &ExpiryLook) -> Call<'static> {
+    fn expire_call(&self, look: &ExpiryScan) -> Call<'static> {
         let settings = self.settings();
         let keys = self.keys.and_takers(self.keys.to_cancel(&settings.on_outcome));
         let mut call = SCRIPTS.of(self.kind).on(&keys);

@@ -23,14 +23,14 @@ use crate::settings::Kind;
 static REPLAY: PlannedScripts = PlannedScripts::new("replay", include_str!("replay.lua"));
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Replayed {
+pub enum ReplayResult {
     As(Admitted),
     Refused(Refused),
     Unknown,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReplayedMany {
+pub struct ReplayCounts {
     pub replayed: u64,
     /// Matching letters that were not replayed: the bucket, or the share of their caller, was full, or they are larger
     /// than the bucket's capacity.
@@ -42,8 +42,8 @@ impl Bucket {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn replay(&self, id: JobId) -> Result<Replayed, BucketError> {
-        Ok(self.redis_bucket.replay(id, Duration::ZERO, None, NewFields::new()).await?.unwrap_or(Replayed::Unknown))
+    pub async fn replay(&self, id: JobId) -> Result<ReplayResult, BucketError> {
+        Ok(self.redis_bucket.replay(id, Duration::ZERO, None, NewFields::new()).await?.unwrap_or(ReplayResult::Unknown))
     }
 
     /// Submits matching letters as new jobs, oldest first, as far as the bucket has room. With a `rate` each job is
@@ -52,27 +52,27 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; jobs that were submitted until then stay
     /// ([`BucketError::done`]).
-    pub async fn replay_many(&self, filter: &DeadFilter, rate: Option<Rate>) -> Result<ReplayedMany, BucketError> {
+    pub async fn replay_many(&self, filter: &DeadFilter, rate: Option<Rate>) -> Result<ReplayCounts, BucketError> {
         if self.redis_bucket.kind == Kind::List && rate.is_some() {
             return Err(BucketError::Unsupported("replays at a rate"));
         }
         let ending = filter.ending_with(self.redis_bucket.newest_letter().await?);
         let ids = self.redis_bucket.dead_ids(filter, &ending).await?;
-        let mut done = ReplayedMany::default();
+        let mut done = ReplayCounts::default();
         for (number, id) in ids.iter().enumerate() {
             let delay = rate.map_or(Duration::ZERO, |rate| {
                 Duration::from_micros(done.replayed.saturating_mul(rate.period_us()) / rate.limit())
             });
             let replayed = self.redis_bucket.replay(*id, delay, None, NewFields::new()).await;
-            match replayed.map_err(|error| error.after(done.replayed))?.unwrap_or(Replayed::Unknown) {
-                Replayed::As(_) => done.replayed += 1,
-                Replayed::Refused(refused) if refused.is_of_one_letter() => done.left += 1,
-                Replayed::Refused(_) => {
+            match replayed.map_err(|error| error.after(done.replayed))?.unwrap_or(ReplayResult::Unknown) {
+                ReplayResult::As(_) => done.replayed += 1,
+                ReplayResult::Refused(refused) if refused.is_of_one_letter() => done.left += 1,
+                ReplayResult::Refused(_) => {
                     done.left += (ids.len() - number) as u64;
                     break;
                 }
                 // Another call has replayed or deleted it.
-                Replayed::Unknown => {}
+                ReplayResult::Unknown => {}
             }
         }
         Ok(done)
@@ -95,23 +95,23 @@ impl RedisBucket {
         delay: Duration,
         part_of: Option<ReplayId>,
         edited: NewFields,
-    ) -> Result<Option<Replayed>, BucketError> {
+    ) -> Result<Option<ReplayResult>, BucketError> {
         let (mut effective, mut reply) = self.ask_to_replay(id, delay, part_of, &edited).await?;
         let mut word = reply.text()?;
         if word == "other_kind" {
-            let Some((_, letter)) = self.letter_of(id).await? else { return Ok(Some(Replayed::Unknown)) };
+            let Some((_, letter)) = self.letter_of(id).await? else { return Ok(Some(ReplayResult::Unknown)) };
             // What can't be parsed stays: it wouldn't be called.
-            let Ok(job) = submission_of(id, letter) else { return Ok(Some(Replayed::Unknown)) };
+            let Ok(job) = submission_of(id, letter) else { return Ok(Some(ReplayResult::Unknown)) };
             (effective, reply) = self.ask_to_replay(id, delay, part_of, &fields_in(self.kind, job)).await?;
             word = reply.text()?;
         }
         let capacity = effective.settings.capacity;
         let replayed = match word.as_str() {
             "ended" => return Ok(None),
-            "absent" => Replayed::Unknown,
+            "absent" => ReplayResult::Unknown,
             "admitted" => {
                 let (id, level, eta) = (reply.parse()?, reply.count()?, Duration::from_millis(reply.count()?));
-                Replayed::As(Admitted { id, level, capacity, eta, room_in: None, repeated: false })
+                ReplayResult::As(Admitted { id, level, capacity, eta, room_in: None, repeated: false })
             }
             word => {
                 let known = [RefusalReason::BucketFull, RefusalReason::ShareUsedUp, RefusalReason::NeverFits]
@@ -120,7 +120,7 @@ impl RedisBucket {
                 let Some(reason) = known else { return reply.unknown(word) };
                 // -1: the letter isn't accepted later, either.
                 let retry_after = u64::try_from(reply.number()?).ok().map(Duration::from_millis);
-                Replayed::Refused(Refused { reason, retry_after, level: reply.count()?, capacity })
+                ReplayResult::Refused(Refused { reason, retry_after, level: reply.count()?, capacity })
             }
         };
         Ok(Some(replayed))

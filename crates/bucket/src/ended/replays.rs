@@ -31,7 +31,7 @@ const MOST_REPLAYS: usize = 10;
 
 /// The result of a cancellation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CancelledReplay {
+pub enum CancelReplayResult {
     Now,
     EndedBefore,
     Unknown,
@@ -92,13 +92,13 @@ impl Bucket {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn cancel_replay(&self, id: ReplayId) -> Result<CancelledReplay, BucketError> {
+    pub async fn cancel_replay(&self, id: ReplayId) -> Result<CancelReplayResult, BucketError> {
         let ending = Progress { ending: Some(ReplayState::Cancelled), ..Progress::default() };
         Ok(match self.redis_bucket.advance_replay(id, None, &ending).await? {
             // A cancellation needs no lease.
-            Lease::Kept | Lease::Taken => CancelledReplay::Now,
-            Lease::Ended => CancelledReplay::EndedBefore,
-            Lease::Absent => CancelledReplay::Unknown,
+            Lease::Kept | Lease::Taken => CancelReplayResult::Now,
+            Lease::Ended => CancelReplayResult::EndedBefore,
+            Lease::Absent => CancelReplayResult::Unknown,
         })
     }
 
@@ -108,7 +108,7 @@ impl Bucket {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn go_on_with_replays(
+    pub async fn resume_replays(
         &self,
         served: &Arc<Buckets>,
         replayed: impl Fn() + Clone + Send + 'static,

@@ -38,7 +38,7 @@ impl RecentCalls {
         all
     }
 
-    /// The classes with calls, and the number of calls of each.
+    /// Returns the classes with calls, and the number of calls of each.
     pub fn by_class(self) -> impl Iterator<Item = (AnswerClass, u64)> {
         AnswerClass::ALL.into_iter().zip(self.0).filter(|(_, count)| *count > 0)
     }
@@ -48,7 +48,7 @@ impl RecentCalls {
         self.0.iter().sum()
     }
 
-    /// The number of calls that delivered nothing, without those that the upstream throttled.
+    /// Returns the number of calls that delivered nothing, without those that the upstream throttled.
     #[must_use]
     pub fn failed(self) -> u64 {
         let is_failed = |class| !matches!(class, AnswerClass::Success | AnswerClass::TooManyRequests);

@@ -30,13 +30,13 @@ impl HistoryWindow {
         }
     }
 
-    /// The length of its slots.
+    /// Returns the length of its slots.
     #[must_use]
     pub const fn slot(self) -> Duration {
         Duration::from_secs(self.slot_s())
     }
 
-    /// The number of its slots.
+    /// Returns the number of its slots.
     #[must_use]
     pub const fn slots(self) -> u64 {
         match self {

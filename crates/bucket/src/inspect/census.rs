@@ -14,7 +14,7 @@ use crate::history::recent_calls::RecentCalls;
 use crate::pace::PaceTarget;
 use crate::script::constants::PARKED_OWNER;
 use crate::script::pace_constants::{CUT_FOR_TIMEOUTS, PACE_WHOLE};
-use crate::script::redis_bucket::{EffectiveSettings, InForce, RedisBucket, WaitFor};
+use crate::script::redis_bucket::{EffectiveSettings, EffectiveState, RedisBucket, WaitFor};
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::limits::BucketLimits;
@@ -117,7 +117,7 @@ pub struct ReplicaCensus {
 }
 
 impl Census {
-    /// The number of replicas that aren't silent, including those on standby.
+    /// Returns the number of replicas that aren't silent, including those on standby.
     #[must_use]
     pub fn alive(&self) -> usize {
         self.replicas.iter().filter(|replica| !replica.is_silent).count()
@@ -138,7 +138,7 @@ impl Bucket {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn census_after(&self, change: &InForce) -> Result<Census, BucketError> {
+    pub async fn census_after(&self, change: &EffectiveState) -> Result<Census, BucketError> {
         let (_, reply) = self.counted().await?;
         read(reply, &change.effective, Some(change.is_paused))
     }

@@ -45,7 +45,7 @@ impl JobFilter {
         Self { state: Some(state), ..Self::default() }
     }
 
-    /// Whether only the caller is set, or nothing.
+    /// Returns whether only the caller is set, or nothing.
     #[must_use]
     pub fn is_of_callers_alone(&self) -> bool {
         Self { caller: None, ..self.clone() } == Self::default()

@@ -3,8 +3,8 @@
 
 pub(crate) mod bucket_place;
 mod forget_place;
-pub(crate) mod note_places;
-pub(crate) mod noted_places;
+pub(crate) mod register_places;
+pub(crate) mod registered_places;
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -15,8 +15,8 @@ use tokio::time::Instant;
 
 use self::bucket_place::BucketPlace;
 use self::forget_place::forget_place;
-use self::note_places::note_places;
-use self::noted_places::{NotedPlace, noted_places};
+use self::register_places::register_places;
+use self::registered_places::{RegisteredPlace, registered_places};
 use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::settings::Kind;
@@ -48,14 +48,14 @@ pub struct StrandedJobs {
 pub async fn stranded_jobs(store: &Store, configured: &[BucketPlace]) -> Result<Vec<StrandedJobs>, BucketError> {
     let (mut noted, mut stranded) = (Instant::now(), Vec::new());
     let own: HashSet<&BucketPlace> = configured.iter().collect();
-    let is_silent = |noted: &NotedPlace| !noted.is_served() && !own.contains(&noted.place);
-    let places = noted_places(store).await?;
+    let is_silent = |noted: &RegisteredPlace| !noted.is_served() && !own.contains(&noted.place);
+    let places = registered_places(store).await?;
     let in_use: Vec<BucketPlace> =
         places.iter().filter(|noted| !is_silent(noted)).map(|noted| noted.place.clone()).collect();
     for silent in places.into_iter().filter(is_silent) {
         // Checking many places may take long: meanwhile the places of this process must not become silent.
         if noted.elapsed() > NOTED_AGAIN {
-            note_places(store, configured).await?;
+            register_places(store, configured).await?;
             noted = Instant::now();
         }
         let outcome_jobs = outcome_jobs_at(store, &silent.place).await?;
@@ -78,7 +78,7 @@ pub async fn stranded_jobs(store: &Store, configured: &[BucketPlace]) -> Result<
     Ok(stranded)
 }
 
-/// The number of registered places.
+/// Returns the number of registered places.
 ///
 /// # Errors
 /// When Redis can't be asked.
@@ -104,14 +104,14 @@ pub async fn release_place(store: &Store, place: &BucketPlace) -> Result<(), Buc
 }
 
 impl Bucket {
-    /// Whether both are the same bucket in Redis.
+    /// Returns whether both are the same bucket in Redis.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         let place = |bucket: &Self| BucketPlace::from(&*bucket.settings());
         self.incarnation() == other.incarnation() && place(self) == place(other)
     }
 
-    /// The number of jobs in the bucket; cheaper than [`Census::level`](crate::Census::level).
+    /// Returns the number of jobs in the bucket; cheaper than [`Census::level`](crate::Census::level).
     ///
     /// # Errors
     /// When Redis can't be asked.
@@ -120,7 +120,7 @@ impl Bucket {
     }
 }
 
-/// The number of jobs of a place.
+/// Returns the number of jobs of a place.
 ///
 /// # Errors
 /// When Redis can't be asked.
@@ -139,7 +139,7 @@ pub async fn level_at(store: &Store, place: &BucketPlace) -> Result<u64, BucketE
     })
 }
 
-/// The number of outcome jobs that wait for their target bucket. All places of a name have one outbox.
+/// Returns the number of outcome jobs that wait for their target bucket. All places of a name have one outbox.
 ///
 /// # Errors
 /// When Redis can't be asked.
@@ -147,12 +147,12 @@ pub async fn outcome_jobs_at(store: &Store, place: &BucketPlace) -> Result<u64, 
     or_none(store.command(redis::cmd("XLEN").arg(place.keys(store).outbox())).await).map_err(Into::into)
 }
 
-/// Whether another list bucket of this name is served: it has, or will recover, all jobs claimed by replicas.
+/// Returns whether another list bucket of this name is served: it has, or will recover, all jobs claimed by replicas.
 ///
 /// # Errors
 /// When Redis can't be asked.
 pub async fn is_list_elsewhere(store: &Store, place: &BucketPlace) -> Result<bool, BucketError> {
-    let noted = noted_places(store).await?;
+    let noted = registered_places(store).await?;
     Ok(noted.iter().any(|noted| {
         let other = &noted.place;
         noted.is_served() && other.kind == Kind::List && other.bucket == place.bucket && other != place

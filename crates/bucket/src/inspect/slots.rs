@@ -40,7 +40,7 @@ impl Slots {
     ///
     /// # Errors
     /// When one of them can't be read: without it, the numbers would be too small.
-    pub async fn most_of(buckets: Vec<Bucket>) -> Result<Self, BucketError> {
+    pub async fn max_of(buckets: Vec<Bucket>) -> Result<Self, BucketError> {
         let mut buckets = stream::iter(buckets).map(Self::of).buffer_unordered(AT_ONCE);
         let mut most = Self::default();
         while let Some(slots) = buckets.try_next().await? {

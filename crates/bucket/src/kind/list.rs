@@ -1,6 +1,6 @@
 //! List buckets: options that they don't support, and the scan of a list for a job.
 
-use dripfeed_job::{Priority, Start, Submission};
+use dripfeed_job::{Priority, StartTime, Submission};
 
 use crate::error::BucketError;
 use crate::script::keys::Keys;
@@ -11,7 +11,7 @@ use crate::settings::Kind;
 
 /// Refuses delays and retries, because a list can't park jobs, and priorities and groups, because it has no flows.
 pub(crate) fn refuse_unsupported(submission: &Submission) -> Result<(), BucketError> {
-    if submission.start != Start::AtOnce {
+    if submission.start != StartTime::AtOnce {
         return Err(BucketError::Unsupported("delayed jobs"));
     }
     if submission.priority.is_some_and(|priority| priority != Priority::Normal) {

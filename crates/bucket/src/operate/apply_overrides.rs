@@ -6,7 +6,7 @@ use redis::Value;
 use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::script::constants::ANY_VERSION;
-use crate::script::redis_bucket::{InForce, RedisBucket};
+use crate::script::redis_bucket::{EffectiveState, RedisBucket};
 use crate::script::reply::Reply;
 use crate::script::scripts::SHARED;
 use crate::settings::Kind;
@@ -32,7 +32,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; for turns in a list bucket; when the bucket was
     /// deleted or created again over the API.
-    pub async fn apply_overrides(&self, overrides: &Overrides) -> Result<InForce, BucketError> {
+    pub async fn apply_overrides(&self, overrides: &Overrides) -> Result<EffectiveState, BucketError> {
         self.check_overrides(overrides)?;
         self.redis_bucket.write_control_of_any_version(overrides.fields()).await
     }
@@ -46,7 +46,7 @@ impl Bucket {
         &self,
         version: &str,
         overrides: &Overrides,
-    ) -> Result<Option<InForce>, BucketError> {
+    ) -> Result<Option<EffectiveState>, BucketError> {
         self.check_overrides(overrides)?;
         self.redis_bucket.write_control(version, overrides.fields()).await
     }
@@ -55,7 +55,7 @@ impl Bucket {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn pause(&self) -> Result<InForce, BucketError> {
+    pub async fn pause(&self) -> Result<EffectiveState, BucketError> {
         self.redis_bucket.write_control_of_any_version([("paused", Some("1".to_owned()))]).await
     }
 
@@ -63,7 +63,7 @@ impl Bucket {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn resume(&self) -> Result<InForce, BucketError> {
+    pub async fn resume(&self) -> Result<EffectiveState, BucketError> {
         self.redis_bucket.write_control_of_any_version([("paused", None)]).await
     }
 }
@@ -72,7 +72,7 @@ impl RedisBucket {
     async fn write_control_of_any_version(
         &self,
         fields: impl IntoIterator<Item = (&'static str, Option<String>)>,
-    ) -> Result<InForce, BucketError> {
+    ) -> Result<EffectiveState, BucketError> {
         self.write_control(ANY_VERSION, fields).await?.ok_or(BucketError::Changing)
     }
 
@@ -81,7 +81,7 @@ impl RedisBucket {
         &self,
         known: &str,
         fields: impl IntoIterator<Item = (&'static str, Option<String>)>,
-    ) -> Result<Option<InForce>, BucketError> {
+    ) -> Result<Option<EffectiveState>, BucketError> {
         // Random, so that it differs from earlier versions even if Redis has lost the last one.
         let version = format!("{:016x}", fastrand::u64(..));
         let mut call = SCRIPT.on(&[self.keys.jobs(), self.keys.control(), self.keys.meter()]);

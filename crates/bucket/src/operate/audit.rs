@@ -43,7 +43,7 @@ impl Bucket {
         Ok(())
     }
 
-    /// The latest entries, the newest first.
+    /// Returns the latest entries, the newest first.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

@@ -24,7 +24,7 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(5);
 
 /// The result of cancelling a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cancel {
+pub enum CancelResult {
     Cancelled,
     /// A replica has claimed the job.
     InFlight,
@@ -39,21 +39,21 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; when its end goes to another bucket and the
     /// outbox is full.
-    pub async fn cancel(&self, id: JobId) -> Result<Cancel, BucketError> {
+    pub async fn cancel(&self, id: JobId) -> Result<CancelResult, BucketError> {
         for tried in 1..=TRIES {
             if self.redis_bucket.cancel_where_it_waits(id).await? {
-                return Ok(Cancel::Cancelled);
+                return Ok(CancelResult::Cancelled);
             }
             match self.find(id).await?.map(|job| job.state) {
-                None => return Ok(Cancel::Unknown),
-                Some(JobState::InFlight) => return Ok(Cancel::InFlight),
-                Some(JobState::Ended(ending)) => return Ok(Cancel::Ended(ending)),
+                None => return Ok(CancelResult::Unknown),
+                Some(JobState::InFlight) => return Ok(CancelResult::InFlight),
+                Some(JobState::Ended(ending)) => return Ok(CancelResult::Ended(ending)),
                 // The job was put back between the attempt and the search.
                 Some(JobState::Waiting | JobState::Parked) => sleep(BETWEEN_TRIES * tried).await,
             }
         }
         // At each attempt a replica had the job.
-        Ok(Cancel::InFlight)
+        Ok(CancelResult::InFlight)
     }
 }
 

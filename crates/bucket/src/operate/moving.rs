@@ -118,7 +118,7 @@ impl Mover {
                     return Ok(Some(name.clone()));
                 }
             }
-            for (dead, beats) in watch.look(Instant::now(), consumers.clone()) {
+            for (dead, beats) in watch.observe(Instant::now(), consumers.clone()) {
                 let seen = beats.map(|beats| beats.to_string()).unwrap_or_default();
                 if self.redis_bucket.take_over(&dead, &seen).await?.is_none() {
                     return Ok(Some(dead));

@@ -33,7 +33,7 @@ const STAND_BACK: Duration = Duration::from_secs(3);
 
 /// The result of one round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HandedOver {
+pub enum HandOverResult {
     /// The outbox is empty.
     All,
     /// Another process has the lease.
@@ -56,7 +56,7 @@ pub struct OutboxTargets {
 }
 
 /// Moves the outcome jobs of one bucket to their target buckets.
-pub struct OutcomeCourier {
+pub struct OutboxRelay {
     from: Bucket,
     /// The name of this process in the lease.
     name: String,
@@ -71,7 +71,7 @@ pub struct OutcomeCourier {
     oversized: Oversized,
 }
 
-impl OutcomeCourier {
+impl OutboxRelay {
     #[must_use]
     pub fn new(from: Bucket) -> Self {
         let news = from.redis_bucket.store.bell(&from.redis_bucket.keys.outbox(), "outcomes");
@@ -95,7 +95,7 @@ impl OutcomeCourier {
     /// Counts the outcome jobs without moving them. Returns `None` if another process has the lease.
     ///
     /// # Errors
-    /// As [`OutcomeCourier::hand_over`].
+    /// As [`OutboxRelay::hand_over`].
     pub async fn count(&self) -> Result<Option<OutboxTargets>, BucketError> {
         let (mut counted, mut after) = (OutboxTargets::default(), String::new());
         loop {
@@ -118,17 +118,17 @@ impl OutcomeCourier {
     /// Moves outcome jobs, oldest first, as far as the targets have room, and waits until another round is worthwhile.
     /// Logs errors, and targets that aren't in `targets`.
     pub async fn round(&mut self, targets: &Buckets) {
-        self.news.hush();
+        self.news.reset();
         let handed_over = self.hand_over(targets).await.inspect_err(|error| {
             let (bucket, error) = (self.from.name(), error as &dyn std::error::Error);
             tracing::debug!(%bucket, error, "could not move outcome jobs to their target bucket; retrying");
         });
         match handed_over {
-            Ok(HandedOver::Some) => {}
-            Ok(HandedOver::All) => drop(tokio::time::timeout(LOOK, self.news.rung()).await),
-            Ok(HandedOver::Elsewhere) | Err(_) => tokio::time::sleep(LOOK).await,
-            Ok(HandedOver::Unknown) => tokio::time::sleep(STAND_BACK).await,
-            Ok(HandedOver::Waiting(wait)) => tokio::time::sleep(wait.clamp(LEAST_WAIT, LOOK)).await,
+            Ok(HandOverResult::Some) => {}
+            Ok(HandOverResult::All) => drop(tokio::time::timeout(LOOK, self.news.wait_for_ring()).await),
+            Ok(HandOverResult::Elsewhere) | Err(_) => tokio::time::sleep(LOOK).await,
+            Ok(HandOverResult::Unknown) => tokio::time::sleep(STAND_BACK).await,
+            Ok(HandOverResult::Waiting(wait)) => tokio::time::sleep(wait.clamp(LEAST_WAIT, LOOK)).await,
         }
     }
 
@@ -136,7 +136,7 @@ impl OutcomeCourier {
     ///
     /// # Errors
     /// When the Redis of the source bucket can't be reached, refuses, or doesn't answer in time.
-    pub async fn hand_over(&mut self, targets: &Buckets) -> Result<HandedOver, BucketError> {
+    pub async fn hand_over(&mut self, targets: &Buckets) -> Result<HandOverResult, BucketError> {
         let (mut blocked, mut handed_over) = (Blocked::default(), 0);
         if self.after.is_empty() {
             self.pass.begin();
@@ -147,12 +147,12 @@ impl OutcomeCourier {
                 NextOutcomes::None => {
                     self.after.clear();
                     self.oversized.none(&self.from).await?;
-                    return Ok(HandedOver::All);
+                    return Ok(HandOverResult::All);
                 }
                 NextOutcomes::Elsewhere => {
                     self.after.clear();
                     self.oversized.forget();
-                    return Ok(HandedOver::Elsewhere);
+                    return Ok(HandOverResult::Elsewhere);
                 }
             };
             let done = self.submit(page.jobs, targets, &mut blocked).await;
@@ -169,13 +169,13 @@ impl OutcomeCourier {
                 self.oversized.note(&self.from, is_end).await?;
                 if self.pass.has_unknown() {
                     self.from.leave_outbox(&self.name).await?;
-                    return Ok(HandedOver::Unknown);
+                    return Ok(HandOverResult::Unknown);
                 }
                 let is_all = is_end && page.read > 0 && done.len() == page.read;
-                return Ok(if is_all { HandedOver::Some } else { waiting(&blocked) });
+                return Ok(if is_all { HandOverResult::Some } else { waiting(&blocked) });
             }
         }
-        Ok(if handed_over > 0 { HandedOver::Some } else { waiting(&blocked) })
+        Ok(if handed_over > 0 { HandOverResult::Some } else { waiting(&blocked) })
     }
 
     /// Returns the entries of the jobs that can be removed from the outbox.
@@ -230,7 +230,7 @@ impl OutcomeCourier {
                 }
             }
             self.at_once = PAGE.min(2 * self.at_once);
-            let judged = target.judge_many(submissions, Arc::new(Origin::default())).await;
+            let judged = target.admit_many_from(submissions, Arc::new(Origin::default())).await;
             for (job, judged) in some.into_iter().zip(judged) {
                 match judged.map(|judged| judged.admission) {
                     Ok(Admission::Admitted(_)) => done.push(job.entry),
@@ -260,6 +260,6 @@ impl OutcomeCourier {
 }
 
 /// Waits until the first target may have room, or for [`LOOK`] if no refusal says when.
-fn waiting(blocked: &Blocked) -> HandedOver {
-    HandedOver::Waiting(blocked.retry_after().unwrap_or(LOOK))
+fn waiting(blocked: &Blocked) -> HandOverResult {
+    HandOverResult::Waiting(blocked.retry_after().unwrap_or(LOOK))
 }

@@ -14,7 +14,7 @@ use crate::settings::flow_tiers::FlowTier;
 /// In a name: what would end it, or a line.
 const ESCAPED: &AsciiSet = &CONTROLS.add(b' ').add(b'%');
 
-/// What is wrong with settings of fair queuing.
+/// Returns the faults of settings of fair queuing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FairFault {
     /// Of which setting of `fair`.

@@ -4,7 +4,7 @@
 -- The current pace, for the functions below; nil without a pace.
 local function pace_look(pace, plan)
   if plan == '' then return nil end
-  return limit_look(plan, { begins = pace.new, speed = pace.speed })
+  return limit_pace_state(plan, { begins = pace.new, speed = pace.speed })
 end
 
 -- A call that may be made now is made within the interval of calls, but at most within this many µs.
@@ -14,7 +14,7 @@ local WAKING = 10000
 
 local function wait_for_calls(look, jobs)
   if not look then return 0 end
-  local wait = limit_passing(look, jobs)
+  local wait = limit_pace_wait(look, jobs)
   for _, bucket in ipairs(look.buckets) do
     wait = math.max(wait, math.min(MOMENT, jobs * bucket.period / bucket.limit))
   end
@@ -64,7 +64,7 @@ end
 
 -- µs until a job with `ahead` jobs before it is called.
 local function wait_for_turn(meter, pace, look, ahead)
-  local wait = look and limit_passing(look, ahead + 1) or 0
+  local wait = look and limit_pace_wait(look, ahead + 1) or 0
   if ahead > 0 then
     local leak_us, left = measured_leak(meter)
     local measured = ahead * leak_us / left

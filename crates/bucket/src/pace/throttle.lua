@@ -1,5 +1,5 @@
 -- Begins or extends a throttle.
--- needs: now, hold_left
+-- needs: now, throttle_left
 
 -- An upstream asked to wait for `hold` ms from now. An earlier throttle that ends later stays.
 local function throttle(key, hold)

@@ -35,7 +35,7 @@ pub enum NextTick {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Defined {
+pub enum DefineScheduleResult {
     /// The schedule as this call has written it. Others may have changed it since.
     Done(Box<KnownSchedule>),
     /// It was changed concurrently; read it again.
@@ -50,7 +50,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; for a job that this kind of bucket can't do;
     /// when the bucket was deleted or created again over the API.
-    pub async fn define_schedule(&self, new: &NewSchedule<'_>) -> Result<Defined, BucketError> {
+    pub async fn define_schedule(&self, new: &NewSchedule<'_>) -> Result<DefineScheduleResult, BucketError> {
         self.refuse(new.job)?;
         let (keys, settings) = (&self.redis_bucket.keys, self.settings());
         let places = [keys.schedules(), keys.next_ticks(), keys.schedule_states(), keys.tally(), keys.control()];
@@ -73,10 +73,10 @@ impl Bucket {
                 let (id, definition) = (new.id.clone(), new.definition.to_owned());
                 let defined = KnownSchedule::answered(id, definition, &mut reply)?;
                 self.note_schedules().await?;
-                Ok(Defined::Done(Box::new(defined)))
+                Ok(DefineScheduleResult::Done(Box::new(defined)))
             }
-            "changed" => Ok(Defined::Changed),
-            "full" => Ok(Defined::Full),
+            "changed" => Ok(DefineScheduleResult::Changed),
+            "full" => Ok(DefineScheduleResult::Full),
             "gone" => {
                 self.forget_schedules_if_none().await?;
                 Err(BucketError::Gone)

@@ -13,7 +13,7 @@ static SCRIPT: Script = Script::new("end_schedules", SHARED, include_str!("end_s
 
 /// Whether a schedule was ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum EndScheduleResult {
     Done,
     /// It doesn't exist.
     None,
@@ -26,12 +26,16 @@ impl Bucket {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn end_schedule(&self, id: &ScheduleId, known: Option<&KnownSchedule>) -> Result<Ended, BucketError> {
+    pub async fn end_schedule(
+        &self,
+        id: &ScheduleId,
+        known: Option<&KnownSchedule>,
+    ) -> Result<EndScheduleResult, BucketError> {
         let version = known.map_or(ANY_VERSION, |known| known.state.version.as_str());
         Ok(match self.end(id.as_str(), version).await? {
-            0 => Ended::None,
-            -1 => Ended::Changed,
-            _ => Ended::Done,
+            0 => EndScheduleResult::None,
+            -1 => EndScheduleResult::Changed,
+            _ => EndScheduleResult::Done,
         })
     }
 

@@ -8,7 +8,7 @@ use dripfeed_job::schedule::{ScheduleId, Step};
 use dripfeed_job::{JobId, Submission};
 
 use super::known_schedule::KnownSchedule;
-use crate::admission::tick::{Tick, Ticked};
+use crate::admission::tick::{Tick, TickResult};
 use crate::admission::{Admission, RefusalReason};
 use crate::bucket::Bucket;
 use crate::error::BucketError;
@@ -94,13 +94,13 @@ impl Bucket {
     }
 }
 
-impl From<Ticked> for TickEnd {
-    fn from(ticked: Ticked) -> Self {
+impl From<TickResult> for TickEnd {
+    fn from(ticked: TickResult) -> Self {
         match ticked {
-            Ticked::Gone => Self::Gone,
-            Ticked::Overlapped => Self::Overlapped,
-            Ticked::Judged(Admission::Admitted(admitted)) => Self::Submitted(admitted.id),
-            Ticked::Judged(Admission::Refused(refused)) => match refused.reason {
+            TickResult::Gone => Self::Gone,
+            TickResult::Overlapped => Self::Overlapped,
+            TickResult::Judged(Admission::Admitted(admitted)) => Self::Submitted(admitted.id),
+            TickResult::Judged(Admission::Refused(refused)) => match refused.reason {
                 RefusalReason::IdempotencyConflict => Self::Missed,
                 reason => Self::Refused { reason, retry_after: refused.retry_after },
             },

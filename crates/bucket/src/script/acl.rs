@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use dripfeed_store::{Durability, Store, StoreError, denied, denied_in_scripts};
+use dripfeed_store::{Durability, Store, StoreError, acl_denials, acl_denials_in_scripts};
 use redis::Cmd;
 
 use crate::bucket::Bucket;
@@ -94,8 +94,9 @@ const KEYS_OF_BOTH: [&str; 3] = ["HGETALL KEY", "HSET KEY field value", "SUBSCRI
 const KEYS_OF_A_STREAM: [&str; 2] = ["XRANGE JOBS - +", "XADD JOBS * field value"];
 const KEYS_OF_A_LIST: [&str; 2] = ["LINDEX JOBS 0", "LPUSH JOBS element"];
 
-/// What these buckets need and the ACL of Redis denies, as [`Bucket::denied`] reports it. Checks all commands for the
-/// first bucket of each kind, and only the keys of the others, by one request to each server that accepts writes.
+/// Returns what these buckets need and the ACL of Redis denies, as [`Bucket::denied`] reports it. Checks all commands
+/// for the first bucket of each kind, and only the keys of the others, by one request to each server that accepts
+/// writes.
 ///
 /// # Errors
 /// When Redis doesn't answer.
@@ -120,7 +121,7 @@ pub async fn denied_at(
     }
     let mut denials = Vec::new();
     for server in store.masters() {
-        let Some(by_server) = denied(&server, &calls).await? else { return Ok(None) };
+        let Some(by_server) = acl_denials(&server, &calls).await? else { return Ok(None) };
         denials.extend(by_server);
     }
     denials.sort();
@@ -128,8 +129,9 @@ pub async fn denied_at(
     Ok(Some(denials))
 }
 
-/// The same without `ACL DRYRUN`: tries the commands in a script, with keys that no bucket has. Doesn't check messages,
-/// which are optional, as each denial is a line in the ACL LOG of Redis. `None` if nothing can be found now.
+/// Does the same without `ACL DRYRUN`: tries the commands in a script, with keys that no bucket has. Doesn't check
+/// messages, which are optional, as each denial is a line in the ACL LOG of Redis. Returns `None` if nothing can be
+/// found now.
 ///
 /// # Errors
 /// When Redis doesn't answer.
@@ -140,12 +142,12 @@ pub async fn denied_in_scripts_at(
 ) -> Result<Option<Vec<String>>, StoreError> {
     let mut denials = Vec::new();
     for server in store.masters() {
-        let Some(nothing) = server.key_of_nothing() else { continue };
+        let Some(nothing) = server.nonexistent_key() else { continue };
         for place in one_of_each_kind(places) {
             let calls = words_of(place.kind, durability).filter(|words| !words.contains("NOTICES"));
             let keys = place.keys(store);
             let calls: Vec<Cmd> = calls.map(|words| call_of(words, &nothing, &nothing, &keys)).collect();
-            let Some(of_the_kind) = denied_in_scripts(&server, &nothing, &calls).await? else { return Ok(None) };
+            let Some(of_the_kind) = acl_denials_in_scripts(&server, &nothing, &calls).await? else { return Ok(None) };
             denials.extend(of_the_kind);
         }
     }
@@ -154,25 +156,25 @@ pub async fn denied_in_scripts_at(
     Ok(Some(denials))
 }
 
-/// The first of each kind.
+/// Returns the first of each kind.
 pub fn one_of_each_kind<'p>(places: impl IntoIterator<Item = &'p BucketPlace>) -> Vec<&'p BucketPlace> {
     let mut kinds = BTreeSet::new();
     places.into_iter().filter(|place| kinds.insert(place.kind)).collect()
 }
 
 impl Bucket {
-    /// What this bucket needs and the ACL of Redis denies, in the words of Redis. Returns `None` if that can't be
-    /// checked: before Redis 7.0, or without `+acl|whoami +acl|dryrun`.
+    /// Returns what this bucket needs and the ACL of Redis denies, in the words of Redis. Returns `None` if that can't
+    /// be checked: before Redis 7.0, or without `+acl|whoami +acl|dryrun`.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn denied(&self) -> Result<Option<Vec<String>>, BucketError> {
         let keys = &self.redis_bucket.keys;
         let calls = self.calls(&keys.jobs(), &keys.tally());
-        Ok(denied(&self.redis_bucket.store, &calls).await?)
+        Ok(acl_denials(&self.redis_bucket.store, &calls).await?)
     }
 
-    /// The same without `ACL DRYRUN`: tries the commands in a script.
+    /// Does the same without `ACL DRYRUN`: tries the commands in a script.
     ///
     /// # Errors
     /// When Redis can't be reached, or doesn't answer in time.
@@ -180,7 +182,7 @@ impl Bucket {
         // A key that no bucket has, as tokens are numbers.
         let nothing = self.redis_bucket.keys.token("none");
         let calls = self.calls(&nothing, &nothing);
-        Ok(denied_in_scripts(&self.redis_bucket.store, &nothing, &calls).await?.unwrap_or_default())
+        Ok(acl_denials_in_scripts(&self.redis_bucket.store, &nothing, &calls).await?.unwrap_or_default())
     }
 
     fn calls(&self, jobs: &str, key: &str) -> Vec<Cmd> {

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use dripfeed_job::JobId;
 use dripfeed_store::Script;
 
-use crate::admission::{Admission, Admitted, Judgement};
+use crate::admission::{Admission, AdmissionDecision, Admitted};
 use crate::script::planted_bugs::IN_SCRIPTS;
 use crate::settings::Kind;
 
@@ -45,7 +45,7 @@ impl PlantedScripts {
 }
 
 /// If this bug is planted: answers to send before anything is written, with ids that don't exist.
-pub(crate) fn answered_before_write(jobs: usize) -> Option<Vec<Judgement>> {
+pub(crate) fn answered_before_write(jobs: usize) -> Option<Vec<AdmissionDecision>> {
     if *PLANT != "answered_before_write" {
         return None;
     }

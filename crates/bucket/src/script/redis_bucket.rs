@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use redis::Value;
 
 use crate::deliver::permit;
-use crate::ended::expire::look::ExpiryLook;
+use crate::ended::expire::look::ExpiryScan;
 use crate::error::BucketError;
 use crate::pace::{self, calendar_clock::CalendarClock};
 use crate::script::constants::SMALL_BYTES;
@@ -59,7 +59,7 @@ pub(crate) struct EffectiveSettings {
     /// [`BucketSettings::share_of_one`]
     pub(crate) share_of_one: [String; 2],
     /// Whether fair queuing is on.
-    pub(crate) takes_turns: bool,
+    pub(crate) has_fair_queuing: bool,
     /// Whether calls may be granted ahead of their time (permit.rs).
     is_granted_ahead: bool,
     /// Whether the pace is refunded for calls that aren't made (charge.rs).
@@ -82,7 +82,7 @@ const UNKNOWN_VERSION: &str = "-";
 
 /// The effective settings of a bucket, and whether it is paused.
 #[derive(Clone, Debug)]
-pub struct InForce {
+pub struct EffectiveState {
     pub(crate) effective: Arc<EffectiveSettings>,
     pub(crate) is_paused: bool,
 }
@@ -100,7 +100,7 @@ impl EffectiveSettings {
             weights: String::new(),
             ends: String::new(),
             share_of_one: [String::new(), String::new()],
-            takes_turns: false,
+            has_fair_queuing: false,
             is_granted_ahead: false,
             is_refundable: false,
             prompt: permit::PROMPT,
@@ -124,7 +124,7 @@ impl EffectiveSettings {
         let pace = pace::plan(&settings.leak, self.pace_key.clone());
         let (bounds, weights) = (settings.fair.packed_bounds(), settings.fair.weights_of_turns());
         let (ends, share_of_one) = (settings.packed_ends(), settings.share_of_one());
-        let takes_turns = settings.kind == Kind::Stream && settings.fair.by != FairBy::Off;
+        let has_fair_queuing = settings.kind == Kind::Stream && settings.fair.by != FairBy::Off;
         let has_limits = !limits.document().is_empty();
         let of_limits = limits.policies().iter().flat_map(Policy::tiers);
         let has_calendar = |tier: &Tier| matches!(tier.kind(), TierKind::Fixed(Align::Calendar(_)));
@@ -132,7 +132,7 @@ impl EffectiveSettings {
         let is_granted_ahead = pace::is_granted_ahead(&settings.leak) && !settings.fair.has_rate();
         let is_refundable = pace::is_refundable(&settings.leak);
         let prompt = if settings.fair.has_rate() { permit::PROMPT_OF_CALLERS } else { permit::PROMPT };
-        let settled = Self { settings, pace, bounds, weights, ends, share_of_one, takes_turns, ..self };
+        let settled = Self { settings, pace, bounds, weights, ends, share_of_one, has_fair_queuing, ..self };
         Self { limits, has_limits, has_calendar, is_granted_ahead, is_refundable, prompt, ..settled }
     }
 
@@ -166,7 +166,7 @@ pub(crate) struct RedisBucket {
     /// Where the next run of retention continues in the keyed jobs.
     pub(crate) keyed_looked_at: AtomicU64,
     /// Where the next run of retention continues in the jobs.
-    pub(crate) expiry_look: Mutex<ExpiryLook>,
+    pub(crate) expiry_look: Mutex<ExpiryScan>,
     /// The last sample for the history, in case Redis has lost it; empty if there was none.
     pub(crate) last_look: Mutex<String>,
     calendar_clock: CalendarClock,
@@ -271,8 +271,8 @@ impl RedisBucket {
     }
 
     /// Whether fair queuing is on, as far as this process knows.
-    pub(crate) fn takes_turns(&self) -> bool {
-        self.effective.load().takes_turns
+    pub(crate) fn has_fair_queuing(&self) -> bool {
+        self.effective.load().has_fair_queuing
     }
 
     pub(crate) fn reconfigure(&self, settings: BucketSettings) {
@@ -280,7 +280,7 @@ impl RedisBucket {
         self.set(|before| EffectiveSettings { configured: configured.clone(), ..before });
     }
 
-    pub(crate) fn limit_by(&self, limits: &BucketLimits) {
+    pub(crate) fn set_limits(&self, limits: &BucketLimits) {
         self.set(|before| EffectiveSettings { configured_limits: limits.clone(), ..before });
     }
 
@@ -333,7 +333,7 @@ impl RedisBucket {
     }
 
     /// Applies a reply `changed`, which contains the fields of `control`.
-    pub(crate) fn learn(&self, mut reply: Reply) -> Result<InForce, BucketError> {
+    pub(crate) fn learn(&self, mut reply: Reply) -> Result<EffectiveState, BucketError> {
         reply.text()?;
         let fields = reply.array()?.fields()?;
         self.check_incarnation(&fields)?;
@@ -341,7 +341,7 @@ impl RedisBucket {
         let (version, is_paused) = (value("version").unwrap_or_default().to_owned(), value("paused") == Some("1"));
         let overrides = Overrides::read(&fields, &self.settings().name);
         let with = |before| EffectiveSettings { version: version.clone(), overrides: overrides.clone(), ..before };
-        Ok(InForce { effective: self.set(with), is_paused })
+        Ok(EffectiveState { effective: self.set(with), is_paused })
     }
 
     /// The incarnation as an argument of scripts; empty for a bucket of the configuration.

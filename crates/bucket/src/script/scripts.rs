@@ -18,7 +18,7 @@ const STREAM_WITHOUT_RULES: &[&Fragments] =
 const LIST_WITHOUT_RULES: &[&Fragments] =
     &[OF_LISTS, NO_PACE, FRAGMENTS, REGISTRY_FRAGMENTS, lua::NO_RULES, lua::FRAGMENTS];
 
-/// The fragments of scripts for buckets of this kind.
+/// Returns the fragments of scripts for buckets of this kind.
 #[must_use]
 pub const fn fragments(kind: Kind) -> &'static [&'static Fragments] {
     match kind {
@@ -27,7 +27,7 @@ pub const fn fragments(kind: Kind) -> &'static [&'static Fragments] {
     }
 }
 
-/// The same as [`fragments`], for buckets without limits and without a pace.
+/// Returns the same as [`fragments`], for buckets without limits and without a pace.
 #[must_use]
 pub const fn fragments_without_rules(kind: Kind) -> &'static [&'static Fragments] {
     match kind {
@@ -61,10 +61,10 @@ const FRAGMENTS: &Fragments = &[
     Fragment::new("counts", include_str!("counts.lua")),
     Fragment::new("cut_record", include_str!("../outbox/cut_record.lua")),
     Fragment::new("definition_text", include_str!("../define/definition_text.lua")),
-    Fragment::new("each", include_str!("../inspect/doctor/each.lua")),
+    Fragment::new("examine_each", include_str!("../inspect/doctor/examine_each.lua")),
     Fragment::new("each_letter", include_str!("../ended/dead_letters/each_letter.lua")),
     Fragment::new("eta", include_str!("../pace/eta.lua")),
-    Fragment::new("hold_left", include_str!("../pace/hold_left.lua")),
+    Fragment::new("throttle_left", include_str!("../pace/throttle_left.lua")),
     Fragment::new("is_deleted", include_str!("../define/is_deleted.lua")),
     Fragment::new("job_filter", include_str!("../inspect/job_filter.lua")),
     Fragment::new("job_options", include_str!("../admission/admit/job_options.lua")),
@@ -96,7 +96,7 @@ const FRAGMENTS: &Fragments = &[
     Fragment::new("shown_fields", include_str!("../inspect/shown_fields.lua")),
     Fragment::new("slots", include_str!("../history/slots.lua")),
     Fragment::new("spend", include_str!("../pace/spend.lua")),
-    Fragment::new("there", include_str!("../inspect/doctor/there.lua")),
+    Fragment::new("is_there", include_str!("../inspect/doctor/is_there.lua")),
     Fragment::new("throttle", include_str!("../pace/throttle.lua")),
     Fragment::new("ticks", include_str!("../schedule/ticks.lua")),
 ];
@@ -105,12 +105,12 @@ const FRAGMENTS: &Fragments = &[
 
 const OF_STREAMS: &Fragments = &[
     Fragment::new("kind/ahead", include_str!("../kind/stream/turns/ahead.lua")),
-    Fragment::new("kind/begin_again", include_str!("../kind/stream/turns/by_turns/begin_again.lua")),
+    Fragment::new("kind/reset_times", include_str!("../kind/stream/turns/by_turns/reset_times.lua")),
     Fragment::new("kind/bound_rates", include_str!("../kind/stream/turns/bounds/bound_rates.lua")),
     Fragment::new("kind/bound_states", include_str!("../kind/stream/turns/bounds/bound_states.lua")),
     Fragment::new("kind/bounds", include_str!("../kind/stream/turns/bounds.lua")),
     Fragment::new("kind/bounds_in_force", include_str!("../kind/stream/turns/bounds/bounds_in_force.lua")),
-    Fragment::new("kind/bring_back", include_str!("../kind/stream/turns/bounds/bring_back.lua")),
+    Fragment::new("kind/unthrottle", include_str!("../kind/stream/turns/bounds/unthrottle.lua")),
     Fragment::new("kind/by_turns", include_str!("../kind/stream/turns/by_turns.lua")),
     Fragment::new("kind/calls", include_str!("../kind/stream/turns/by_turns/calls.lua")),
     Fragment::new("kind/census", include_str!("../kind/stream/census.lua")),
@@ -135,7 +135,7 @@ const OF_STREAMS: &Fragments = &[
     Fragment::new("kind/leave_ranges", include_str!("../kind/stream/remove/leave_ranges.lua")),
     Fragment::new("kind/leaving", include_str!("../kind/stream/leaving.lua")),
     Fragment::new("kind/line", include_str!("../kind/stream/turns/by_turns/line.lua")),
-    Fragment::new("kind/look_at_pending", include_str!("../kind/stream/look_at_pending.lua")),
+    Fragment::new("kind/pending_state", include_str!("../kind/stream/pending_state.lua")),
     Fragment::new("kind/moved", include_str!("../kind/stream/moved.lua")),
     Fragment::new("kind/own_wait", include_str!("../kind/stream/turns/own_wait.lua")),
     Fragment::new("kind/pending", include_str!("../kind/stream/pending.lua")),
@@ -164,7 +164,7 @@ const OF_LISTS: &Fragments = &[
     Fragment::new("kind/jobs", include_str!("../kind/list/jobs.lua")),
     Fragment::new("kind/leave_flows", include_str!("../kind/list/turns/leave_flows.lua")),
     Fragment::new("kind/leaving", include_str!("../kind/list/leaving.lua")),
-    Fragment::new("kind/look_at_pending", include_str!("../kind/list/look_at_pending.lua")),
+    Fragment::new("kind/pending_state", include_str!("../kind/list/pending_state.lua")),
     Fragment::new("kind/moved", include_str!("../kind/list/moved.lua")),
     Fragment::new("kind/places", include_str!("../kind/list/turns/places.lua")),
     Fragment::new("kind/put_back", include_str!("../kind/list/put_back.lua")),

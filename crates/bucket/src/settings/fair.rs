@@ -48,6 +48,8 @@ impl FairBy {
 pub struct Weights(Arc<BTreeMap<String, u16>>);
 
 impl Weights {
+    /// Validates the weights.
+    ///
     /// # Errors
     /// A description of the fault.
     pub fn new(weights: BTreeMap<String, u64>) -> Result<Self, String> {

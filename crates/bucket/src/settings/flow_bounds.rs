@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dripfeed_job::rate::EXACT;
+use dripfeed_job::rate::MAX_EXACT_INTEGER;
 use dripfeed_job::{Rate, expected};
 use dripfeed_limit::{LoadError, LoadFault};
 use serde::de::Error as _;
@@ -68,6 +68,8 @@ pub struct NamedFlow {
 pub struct NamedFlows(Arc<BTreeMap<String, NamedFlow>>);
 
 impl NamedFlows {
+    /// Validates the names.
+    ///
     /// # Errors
     /// A description of the fault.
     pub fn new(flows: BTreeMap<String, NamedFlow>) -> Result<Self, String> {
@@ -160,7 +162,7 @@ fn weight<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u16>, D::Error> {
 
 fn count<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     let count: Option<u64> = Option::deserialize(from)?;
-    let is_sound = count.is_none_or(|count| (1..EXACT).contains(&count));
+    let is_sound = count.is_none_or(|count| (1..MAX_EXACT_INTEGER).contains(&count));
     is_sound.then_some(count).ok_or_else(|| D::Error::custom("use a number from 1 to 2^53 - 1"))
 }
 

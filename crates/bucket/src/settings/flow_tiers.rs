@@ -50,6 +50,8 @@ impl FlowTiers {
     /// Maximum number of tiers in addition to the rate.
     pub const MOST: usize = MOST;
 
+    /// Validates the tiers.
+    ///
     /// # Errors
     /// A description of the fault.
     pub fn new(tiers: Vec<FlowTier>) -> Result<Self, String> {
@@ -100,7 +102,7 @@ impl<'de> Deserialize<'de> for FlowTiers {
 
 #[cfg(test)]
 mod tests {
-    use dripfeed_job::rate::EXACT;
+    use dripfeed_job::rate::MAX_EXACT_INTEGER;
 
     use super::*;
 
@@ -128,7 +130,10 @@ mod tests {
             ),
             (json!([{ "rate": "0/s" }]), "fair.tiers[0]: `0/s` allows no calls"),
             (json!([{ "rate": "1/s", "burst": 0 }]), "fair.tiers[0]: a burst of 0 allows no calls"),
-            (json!([{ "rate": "1/s", "burst": EXACT }]), "fair.tiers[0]: a burst of 9007199254740992 at 1/s can't"),
+            (
+                json!([{ "rate": "1/s", "burst": MAX_EXACT_INTEGER }]),
+                "fair.tiers[0]: a burst of 9007199254740992 at 1/s can't",
+            ),
             (json!(vec![json!({ "rate": "1/s" }); 5]), "fair.tiers: 5 tiers: use at most 4"),
         ] {
             let fault = read(tiers).err().unwrap_or_default();

@@ -33,7 +33,7 @@ impl BucketLimits {
         if !faults.is_empty() {
             return Err(LoadError::new(faults));
         }
-        let policies = load::list_that(place, items.clone(), impossible)?;
+        let policies = load::list_with_checks(place, items.clone(), impossible)?;
         Ok(Self(Arc::new(ParsedLimits { policies, document: items })))
     }
 
@@ -42,7 +42,7 @@ impl BucketLimits {
         &self.0.policies
     }
 
-    /// Each policy as its author wrote it.
+    /// Returns each policy as its author wrote it.
     #[must_use]
     pub fn document(&self) -> &[Json] {
         &self.0.document

@@ -24,8 +24,8 @@ pub struct OutcomeTarget {
 }
 
 impl OnOutcome {
-    /// Maximum bytes of an outcome job in the outbox without the answer's body: names, id, caller, reason, content
-    /// type. Each is bounded, and JSON may write a byte as six.
+    /// Returns the maximum bytes of an outcome job in the outbox without the answer's body: names, id, caller, reason,
+    /// content type. Each is bounded, and JSON may write a byte as six.
     const MOST_BESIDES: u64 = 4 << 10;
 
     #[must_use]
@@ -33,7 +33,7 @@ impl OnOutcome {
         self.targets.is_empty()
     }
 
-    /// Maximum number of outcome jobs of one job.
+    /// Returns the maximum number of outcome jobs of one job.
     #[must_use]
     pub fn most_of_one(&self) -> u64 {
         let of = |ending: &Ending| self.targets.iter().filter(|target| target.outcomes.contains(ending)).count() as u64;

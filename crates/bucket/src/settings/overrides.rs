@@ -38,7 +38,7 @@ impl Overrides {
         Ok(())
     }
 
-    /// These overrides, overridden by `later`.
+    /// Returns these overrides, overridden by `later`.
     #[must_use]
     pub fn and(mut self, later: Self) -> Self {
         self.0.extend(later.0);
@@ -50,7 +50,7 @@ impl Overrides {
         self.0.contains_key(name)
     }
 
-    /// The overrides in the form of the API.
+    /// Returns the overrides in the form of the API.
     pub fn iter(&self) -> impl Iterator<Item = (&'static RunTimeSetting, Option<&Json>)> {
         let json = |name| self.0.get(name).map(|value| value.as_ref().map(|value| &value.json));
         RUN_TIME_SETTINGS.iter().filter_map(move |setting| Some((setting, json(setting.name)?)))
@@ -62,7 +62,7 @@ impl Overrides {
         self.iter().any(|(setting, value)| setting.place().0 == "fair" && value.is_some_and(|value| *value != off))
     }
 
-    /// The configured settings and limits with these overrides.
+    /// Returns the configured settings and limits with these overrides.
     #[must_use]
     pub fn over(&self, settings: &BucketSettings, limits: &BucketLimits) -> (BucketSettings, BucketLimits) {
         let mut to = Adjustable { settings: settings.clone(), limits: limits.clone() };

@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use dripfeed_job::Rate;
-use dripfeed_job::rate::EXACT;
+use dripfeed_job::rate::MAX_EXACT_INTEGER;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
@@ -80,7 +80,7 @@ impl Written for u64 {
     const EXPECTED: &str = "a number from 1 to 2^53 - 1, or `none`";
 
     fn of_number(number: u64) -> Option<Self> {
-        (1..EXACT).contains(&number).then_some(number)
+        (1..MAX_EXACT_INTEGER).contains(&number).then_some(number)
     }
 
     fn of_text(_: &str) -> Result<Self, Option<String>> {

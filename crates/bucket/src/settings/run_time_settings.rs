@@ -155,13 +155,13 @@ impl RunTimeSetting {
         RUN_TIME_SETTINGS.iter().find(|setting| setting.name == name)
     }
 
-    /// The value of this setting in `settings` and `limits`, in the form of `PATCH`; null: no limit.
+    /// Returns the value of this setting in `settings` and `limits`, in the form of `PATCH`; null: no limit.
     #[must_use]
     pub fn value(&self, settings: &BucketSettings, limits: &BucketLimits) -> Json {
         (self.read)(settings, limits)
     }
 
-    /// The section, such as `leak`, or an empty text; and the name in the section.
+    /// Returns the section, such as `leak`, or an empty text; and the name in the section.
     #[must_use]
     pub fn place(&self) -> (&'static str, &'static str) {
         self.name.split_once('.').unwrap_or(("", self.name))

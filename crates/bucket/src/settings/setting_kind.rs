@@ -4,7 +4,7 @@ use std::fmt;
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
-use dripfeed_job::rate::EXACT;
+use dripfeed_job::rate::MAX_EXACT_INTEGER;
 use dripfeed_job::{Rate, expected, size};
 use dripfeed_limit::LoadError;
 use serde::de::{DeserializeOwned, Error as _, Unexpected, Visitor};
@@ -170,7 +170,7 @@ struct Count(u64);
 impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = u64::deserialize(deserializer)?;
-        if (1..EXACT).contains(&number) {
+        if (1..MAX_EXACT_INTEGER).contains(&number) {
             return Ok(Self(number));
         }
         Err(D::Error::invalid_value(Unexpected::Unsigned(number), &"a number from 1 to 2^53 - 1"))
@@ -196,7 +196,7 @@ impl Visitor<'_> for SizeVisitor {
     }
 
     fn visit_u64<E: serde::de::Error>(self, bytes: u64) -> Result<Size, E> {
-        let in_range = (1..EXACT).contains(&bytes);
+        let in_range = (1..MAX_EXACT_INTEGER).contains(&bytes);
         in_range.then_some(Size(bytes)).ok_or_else(|| E::invalid_value(Unexpected::Unsigned(bytes), &self))
     }
 

@@ -50,7 +50,7 @@ pub const INSTALLATION: u64 = 96 << 20;
 const MIB: u64 = 1 << 20;
 
 impl BucketSettings {
-    /// The maximum memory of this bucket in Redis, without counters of limits.
+    /// Returns the maximum memory of this bucket in Redis, without counters of limits.
     #[must_use]
     pub fn most_memory(&self) -> u64 {
         let each = |count: u64, bytes: u64| count.saturating_mul(bytes);
@@ -97,8 +97,8 @@ impl BucketSettings {
 }
 
 impl DefinitionBounds {
-    /// Maximum memory of the bodies and counters of all buckets created over the API. The overhead of their jobs and
-    /// records isn't included, because it depends on definitions that don't exist yet.
+    /// Returns the maximum memory of the bodies and counters of all buckets created over the API. The overhead of their
+    /// jobs and records isn't included, because it depends on definitions that don't exist yet.
     #[must_use]
     pub const fn memory(&self) -> u64 {
         stored(self.bytes).saturating_add(self.most.saturating_mul(BUCKET + HISTORY))

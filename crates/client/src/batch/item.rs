@@ -36,13 +36,13 @@ enum OptionValue<'a> {
 struct Forward<'a>(&'a NewJob);
 
 impl BatchItem {
-    /// From JSON text. Line breaks, which are insignificant in JSON, become spaces.
+    /// Creates an item from JSON text. Line breaks, which are insignificant in JSON, become spaces.
     #[must_use]
     pub fn of_json(text: &str) -> Self {
         Self(text.replace('\n', " "))
     }
 
-    /// The JSON text.
+    /// Returns the JSON text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

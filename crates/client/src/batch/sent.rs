@@ -16,7 +16,7 @@ pub(crate) const DEFAULT_WAIT: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct SentBatch {
     pub items: Vec<ItemResult>,
-    /// Why some jobs are [`Left`](ItemResult::Left).
+    /// Why some jobs are [`Unresolved`](ItemResult::Unresolved).
     pub error: Option<ClientError>,
 }
 
@@ -27,15 +27,15 @@ pub enum ItemResult {
     Refused(Problem),
     /// Not accepted in time, or the result is unknown: see [`SentBatch::error`]. It is safe to push the job again with
     /// the same idempotency key.
-    Left,
+    Unresolved,
 }
 
 impl SentBatch {
     pub(crate) fn of(items: usize) -> Self {
-        Self { items: vec![ItemResult::Left; items], error: None }
+        Self { items: vec![ItemResult::Unresolved; items], error: None }
     }
 
-    /// The ids of the accepted jobs.
+    /// Returns the ids of the accepted jobs.
     pub fn accepted(&self) -> impl Iterator<Item = JobId> {
         self.items.iter().filter_map(|item| if let ItemResult::Accepted(id) = item { Some(*id) } else { None })
     }
@@ -114,6 +114,9 @@ mod tests {
         let (left, retry) = record_results(&[0, 2, 3, 4, 5], results, &mut sent.items);
         assert_eq!((left, retry.map(|problem| problem.code).as_deref()), (vec![2, 4, 5], Some("caller_limit")));
         assert_eq!(sent.accepted().collect::<Vec<_>>(), [JobId::new(1, 0)]);
-        assert!(matches!(sent.items.as_slice(), [_, ItemResult::Left, ItemResult::Left, ItemResult::Refused(_), ..]));
+        assert!(matches!(
+            sent.items.as_slice(),
+            [_, ItemResult::Unresolved, ItemResult::Unresolved, ItemResult::Refused(_), ..]
+        ));
     }
 }

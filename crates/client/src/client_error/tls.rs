@@ -16,7 +16,7 @@ pub(crate) fn tls_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rust
     }
 }
 
-/// The cause in words, or what to do about it.
+/// Returns the cause in words, or what to do about it.
 pub(crate) const fn remedy(error: &rustls::Error) -> &'static str {
     use CertificateError as Certificate;
     match error {

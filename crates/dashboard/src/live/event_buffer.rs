@@ -18,13 +18,13 @@ impl EventBuffer {
         self.arrived.extend_from_slice(bytes);
     }
 
-    /// The number of bytes of an incomplete event.
+    /// Returns the number of bytes of an incomplete event.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.arrived.len()
     }
 
-    /// The data of the next event. `None` if it is incomplete.
+    /// Returns the data of the next event. Returns `None` if it is incomplete.
     pub fn data(&mut self) -> Option<Bytes> {
         loop {
             let event = self.event()?;

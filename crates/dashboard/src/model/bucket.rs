@@ -187,7 +187,7 @@ pub struct Row {
 }
 
 impl Frame {
-    /// A row for each bucket of the frame, in the order of their names.
+    /// Returns a row for each bucket of the frame, in the order of their names.
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {
         self.rows_of(&self.buckets)
@@ -199,7 +199,7 @@ impl Frame {
         self.rows_of(&self.attention.buckets)
     }
 
-    /// The numbers of problems and warnings of all buckets.
+    /// Returns the numbers of problems and warnings of all buckets.
     #[must_use]
     pub fn notices(&self) -> (u64, u64) {
         (self.attention.problems, self.attention.warnings)
@@ -223,7 +223,7 @@ impl Frame {
         indices.filter_map(|index| self.needs.get(index)).cloned().collect()
     }
 
-    /// Whether it has a row for each bucket that can be read, not only for requested ones.
+    /// Returns whether it has a row for each bucket that can be read, not only for requested ones.
     #[must_use]
     pub fn has_all(&self) -> bool {
         self.summary.buckets == (self.buckets.len() + self.unavailable.len()) as u64

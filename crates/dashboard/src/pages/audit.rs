@@ -131,7 +131,8 @@ fn table(logs: &Logs) -> Markup {
                         (trail::cells(entry))
                     } } }
                 } }
-                @if others > 0 { p.faint { "and " (numbers::counted(others as u64, "older entry", "older entries")) } }
+                @let older = numbers::pluralize(others as u64, "older entry", "older entries");
+                @if others > 0 { p.faint { "and " (older) } }
             }
         }
     }

@@ -21,7 +21,7 @@ use serde::Deserialize;
 use self::history::Window;
 use self::trail::LiveTrail;
 use crate::dashboard::Dashboard;
-use crate::live::reread::Reread;
+use crate::live::list_refresh::ListRefresh;
 use crate::live::watcher::Watcher;
 use crate::live::{self, Part};
 use crate::model::audit::AuditEntry;
@@ -163,10 +163,10 @@ pub(crate) async fn live(
     Path(name): Path<String>,
     Query(shown): Query<Shown>,
 ) -> Response {
-    let (trail, reread) = (LiveTrail::default(), Reread::default());
+    let (trail, list_refresh) = (LiveTrail::default(), ListRefresh::default());
     let of = Arc::new((page.clone(), visitor.clone(), name.clone(), shown.settings));
     let draw = move |frame: Arc<Frame>| {
-        let (of, trail, reread) = (Arc::clone(&of), trail.clone(), reread.clone());
+        let (of, trail, list_refresh) = (Arc::clone(&of), trail.clone(), list_refresh.clone());
         async move {
             let (page, visitor, name, shown) = &*of;
             if frame.unavailable.contains(name) {
@@ -177,7 +177,7 @@ pub(crate) async fn live(
             let mut parts = parts(visitor, bucket, trail.as_deref());
             let is_old = shown.as_ref().is_some_and(|version| *version != settings::version(&bucket.changes));
             parts.push((settings::NOTE.to_owned(), settings::note(is_old)));
-            let card = reread.with(&frame.at, bucket, callers::card(page, visitor, bucket)).await;
+            let card = list_refresh.with(&frame.at, bucket, callers::card(page, visitor, bucket)).await;
             parts.extend(card.map(|card| (callers::CARD.to_owned(), card)));
             Some(parts)
         }

@@ -1,7 +1,7 @@
 //! `/`: all buckets, after their problems and warnings.
 
-mod drawn;
 mod live;
+mod live_parts;
 mod redis_notices;
 
 use axum::extract::{Query, State};
@@ -12,7 +12,7 @@ use maud::{Markup, html};
 
 pub(crate) use self::live::events;
 
-use self::drawn::{MOST_CARDS, attention, of_redis, summary, unavailable};
+use self::live_parts::{MOST_CARDS, attention, of_redis, summary, unavailable};
 use crate::dashboard::Dashboard;
 use crate::model::bucket::{Bucket, ListedBucket, Row, Summary};
 use crate::model::history::History;

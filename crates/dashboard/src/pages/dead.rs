@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 use crate::dashboard::Dashboard;
 use crate::live;
-use crate::live::reread::Reread;
+use crate::live::list_refresh::ListRefresh;
 use crate::live::watcher::Watcher;
 use crate::model::List;
 use crate::model::bucket::Frame;
@@ -80,16 +80,16 @@ pub(crate) async fn live(
     Path(name): Path<String>,
     Query(wanted): Query<DeadQuery>,
 ) -> Response {
-    let reread = Reread::default();
+    let list_refresh = ListRefresh::default();
     let of = Arc::new((page.clone(), visitor.clone(), name.clone(), wanted));
     let draw = move |frame: Arc<Frame>| {
-        let (of, reread) = (Arc::clone(&of), reread.clone());
+        let (of, list_refresh) = (Arc::clone(&of), list_refresh.clone());
         async move {
             let (page, visitor, name, wanted) = &*of;
             let Some(bucket) = frame.states.first() else { return live::without(&frame, name) };
             let replays = replays::read(page, visitor, name).await.ok();
             let replays = replays.map(|all| (REPLAYS.to_owned(), parts::replays::of(visitor, &path(name), &all)));
-            let letters = reread.with(&frame.at, bucket, letters(page, visitor, name, wanted)).await;
+            let letters = list_refresh.with(&frame.at, bucket, letters(page, visitor, name, wanted)).await;
             Some(replays.into_iter().chain(letters.map(|letters| (LETTERS.to_owned(), letters))).collect())
         }
     };

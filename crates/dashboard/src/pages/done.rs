@@ -31,7 +31,7 @@ impl Done {
             Some("resumed") => "Resumed.".to_owned(),
             Some("changed") => "Changed. It applies at once, also to queued jobs.".to_owned(),
             Some("purged") => {
-                format!("Cancelled {}{of}. Jobs in flight continue.", numbers::counted(count, "job", "jobs"))
+                format!("Cancelled {}{of}. Jobs in flight continue.", numbers::pluralize(count, "job", "jobs"))
             }
             Some("cancelled") => "Cancelled.".to_owned(),
             Some("schedule-paused") => {

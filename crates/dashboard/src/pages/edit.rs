@@ -14,7 +14,7 @@ use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
-use dripfeed_job::redaction::{Redaction, Shown};
+use dripfeed_job::redaction::{RedactedText, Redaction};
 
 /// Maximum bytes of the payload. Forms are limited to 2 MiB, and escapes may triple some bytes.
 const LARGEST: usize = 512 * 1024;
@@ -42,7 +42,8 @@ impl LineBreaks {
 /// The form, if the payload is text, isn't too long, and may be seen by the visitor.
 pub(crate) fn form(redaction: &Redaction, visitor: &Visitor, path: &str, letter: &DeadLetter) -> Markup {
     let may = ["operate", "inspect", "submit"].into_iter().all(|scope| visitor.may(scope));
-    let can_be_edited = |body: &&str| may && body.len() <= LARGEST && redaction.of_text(body) == Shown::Whole;
+    let can_be_edited =
+        |body: &&str| may && body.len() <= LARGEST && redaction.redact_text(body) == RedactedText::Whole;
     let body = letter.payload.body.as_deref().filter(can_be_edited);
     html! {
         @if let Some((body, breaks)) = body.and_then(|body| Some((body, LineBreaks::of(body)?))) {

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use dripfeed_auth::{WaitPermit, Waiter};
+use dripfeed_auth::{LimitedCaller, WaitPermit};
 use futures::stream;
 use http::{StatusCode, header};
 use serde_json::Value;
@@ -31,7 +31,7 @@ pub(crate) async fn export(
     Path(name): Path<String>,
     Query(wanted): Query<DeadQuery>,
 ) -> Response {
-    let waiter = Waiter::new(visitor.permissions.id.as_deref(), visitor.peer.map(|peer| peer.0));
+    let waiter = LimitedCaller::new(visitor.permissions.id.as_deref(), visitor.peer.map(|peer| peer.0));
     let Some(permit) = page.exports().enter(waiter) else {
         return layout::failed(Some(&visitor), &too_many());
     };

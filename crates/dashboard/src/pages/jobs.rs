@@ -11,7 +11,7 @@ use maud::{Markup, html};
 use self::jobs_query::JobsQuery;
 use crate::dashboard::Dashboard;
 use crate::live;
-use crate::live::reread::Reread;
+use crate::live::list_refresh::ListRefresh;
 use crate::live::watcher::Watcher;
 use crate::model::List;
 use crate::model::bucket::Frame;
@@ -89,14 +89,14 @@ pub(crate) async fn live(
     Path(name): Path<String>,
     Query(wanted): Query<JobsQuery>,
 ) -> Response {
-    let reread = Reread::default();
+    let list_refresh = ListRefresh::default();
     let of = Arc::new((page.clone(), visitor.clone(), name.clone(), wanted));
     let draw = move |frame: Arc<Frame>| {
-        let (of, reread) = (Arc::clone(&of), reread.clone());
+        let (of, list_refresh) = (Arc::clone(&of), list_refresh.clone());
         async move {
             let (page, visitor, name, wanted) = &*of;
             let Some(bucket) = frame.states.first() else { return live::without(&frame, name) };
-            let jobs = reread.with(&frame.at, bucket, read(page, visitor, &path(name), wanted)).await;
+            let jobs = list_refresh.with(&frame.at, bucket, read(page, visitor, &path(name), wanted)).await;
             Some(jobs.map(|jobs| (LIST.to_owned(), list(visitor, name, wanted, &jobs))).into_iter().collect())
         }
     };

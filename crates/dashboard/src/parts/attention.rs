@@ -28,7 +28,7 @@ pub struct Notice {
     pub what_to_do: String,
 }
 
-/// The notices of a bucket: texts for the names that the intake returns.
+/// Returns the notices of a bucket: texts for the names that the intake returns.
 #[must_use]
 pub fn of_bucket(bucket: &Row) -> Vec<Notice> {
     let notice = |mood, name: &String| {
@@ -46,7 +46,7 @@ pub fn of_bucket(bucket: &Row) -> Vec<Notice> {
 }
 
 fn words(name: &str, bucket: &Row) -> (String, Cow<'static, str>) {
-    let waiting = || numbers::counted(bucket.level, "job waits", "jobs wait");
+    let waiting = || numbers::pluralize(bucket.level, "job waits", "jobs wait");
     let percent = numbers::percent(bucket.level, bucket.capacity);
     let is_full_of_bytes = percent < FULL_PERCENT;
     let room = || Cow::Owned(room::words(bucket, if is_full_of_bytes { "capacity_bytes" } else { "capacity" }));
@@ -57,7 +57,7 @@ fn words(name: &str, bucket: &Row) -> (String, Cow<'static, str>) {
             ("stopped: its outbox is full".to_owned(), what_to_do)
         }
         "outbox_oversized" => {
-            let waiting = numbers::counted(bucket.outbox_oversized, "outcome job is", "outcome jobs are");
+            let waiting = numbers::pluralize(bucket.outbox_oversized, "outcome job is", "outcome jobs are");
             let what_to_do = "raise capacity_bytes of that bucket, or delete them from the outbox";
             (format!("{waiting} larger than the bucket that on_outcome names"), what_to_do)
         }
@@ -73,14 +73,14 @@ fn words(name: &str, bucket: &Row) -> (String, Cow<'static, str>) {
             let left = numbers::time(bucket.held_for_ms.unwrap_or(0));
             (format!("throttled by the upstream for another {left}"), "ask the upstream, or lower leak.rate")
         }
-        "dead_letters" => (numbers::counted(bucket.dead, "dead letter", "dead letters"), "replay or delete them"),
+        "dead_letters" => (numbers::pluralize(bucket.dead, "dead letter", "dead letters"), "replay or delete them"),
         // An intake of a later version has sent an unknown name.
         other => (other.replace('_', " "), ""),
     };
     (what, Cow::Borrowed(what_to_do))
 }
 
-/// The notice of a bucket that can't be read now.
+/// Returns the notice of a bucket that can't be read now.
 #[must_use]
 pub fn of_unavailable(name: &str) -> Notice {
     Notice {
@@ -124,7 +124,7 @@ pub fn sort(notices: &mut [Notice]) {
     notices.sort_by_key(|notice| notice.mood != "bad");
 }
 
-/// The numbers of problems and warnings.
+/// Returns the numbers of problems and warnings.
 #[must_use]
 pub fn counts(notices: &[Notice]) -> (u64, u64) {
     let problems = notices.iter().filter(|notice| notice.mood == "bad").count();
@@ -158,12 +158,12 @@ pub(crate) fn list_of(mut notices: Vec<Notice>, (problems, warnings): (u64, u64)
     }
 }
 
-/// `1 problem, 2 warnings`
+/// Returns the numbers as text: `1 problem, 2 warnings`.
 #[must_use]
 pub fn title(problems: u64, warnings: u64) -> String {
     let counted = [(problems, "problem", "problems"), (warnings, "warning", "warnings")];
     let counted = counted.into_iter().filter(|(number, ..)| *number > 0);
-    counted.map(|(number, one, many)| numbers::counted(number, one, many)).collect::<Vec<_>>().join(", ")
+    counted.map(|(number, one, many)| numbers::pluralize(number, one, many)).collect::<Vec<_>>().join(", ")
 }
 
 fn one(notice: &Notice) -> Markup {

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::model::job::JobPayload;
 use crate::parts::teach;
 use crate::web::identity::Visitor;
-use dripfeed_job::redaction::{Redaction, Shown};
+use dripfeed_job::redaction::{RedactedText, Redaction};
 
 /// A longer payload would make the page long, and an argument that shells refuse.
 const MAX_PAYLOAD_BYTES: usize = 64 * 1024;
@@ -31,11 +31,11 @@ pub(crate) fn of(redaction: &Redaction, visitor: &Visitor, bucket: &str, job: &J
     if base64.unwrap_or(text).len() > MAX_PAYLOAD_BYTES {
         return None;
     }
-    let shown = if base64.is_some() { redaction.of_bytes() } else { redaction.of_text(text) };
+    let shown = if base64.is_some() { redaction.redact_bytes() } else { redaction.redact_text(text) };
     let command = match shown {
-        Shown::Whole => base64.map_or_else(|| of_text(text), of_bytes),
-        Shown::Masked(masked) => of_text(&masked),
-        Shown::Hidden => return None,
+        RedactedText::Whole => base64.map_or_else(|| of_text(text), of_bytes),
+        RedactedText::Masked(masked) => of_text(&masked),
+        RedactedText::Hidden => return None,
     };
     Some(command).filter(|command| command.len() <= MAX_PAYLOAD_BYTES)
 }

@@ -30,7 +30,7 @@ pub(crate) fn of(bucket: &Bucket, holders: &Holders, flows: &Flows) -> Markup {
                 } } }
             } }
             @let others = holders.callers.saturating_sub(holders.items.len() as u64);
-            @if others > 0 { p.faint { "and " (numbers::counted(others, "other caller", "other callers")) } }
+            @if others > 0 { p.faint { "and " (numbers::pluralize(others, "other caller", "other callers")) } }
         }
         @if !holders.limits.is_empty() { (limits(holders)) }
         @if !holders.refused.is_empty() { (refused(bucket, holders)) }

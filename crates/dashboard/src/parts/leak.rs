@@ -109,7 +109,7 @@ impl Why {
         }
     }
 
-    /// The sentence as plain text.
+    /// Returns the sentence as plain text.
     #[must_use]
     pub fn text(&self) -> String {
         let Self { before, main, for_ms, after } = self;
@@ -128,8 +128,8 @@ pub(crate) fn why(bucket: &Bucket) -> Markup {
     }
 }
 
-/// When the bucket will be empty if no more jobs come, or until when it certainly won't. `None` if it is empty, or if
-/// no job can leave it.
+/// Returns when the bucket will be empty if no more jobs come, or until when it certainly won't. Returns `None` if it
+/// is empty, or if no job can leave it.
 #[must_use]
 pub fn empties(bucket: &Row) -> Option<String> {
     // Parked jobs don't leave before they are due.

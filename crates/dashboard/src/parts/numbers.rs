@@ -4,7 +4,7 @@ const KIB: u64 = 1024;
 /// Enough for a rate of once in three years.
 const MOST_DECIMALS: i32 = 9;
 
-/// `12,345`
+/// Formats a number: `12,345`.
 #[must_use]
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -18,18 +18,18 @@ pub fn count(number: u64) -> String {
     shown
 }
 
-/// `1 job`, `2 jobs`
+/// Returns the number with its noun: `1 job`, `2 jobs`.
 #[must_use]
-pub fn counted(number: u64, one: &str, many: &str) -> String {
+pub fn pluralize(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 
 /// `1 attempt`, `2 attempts`
 pub(crate) fn attempts(number: u32) -> String {
-    counted(number.into(), "attempt", "attempts")
+    pluralize(number.into(), "attempt", "attempts")
 }
 
-/// `1.5 MiB`
+/// Formats a size: `1.5 MiB`.
 #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
 #[must_use]
 pub fn bytes(number: u64) -> String {
@@ -40,19 +40,19 @@ pub fn bytes(number: u64) -> String {
     format!("{} {name}", tenths(number as f64 / unit as f64))
 }
 
-/// A configured rate: `4.2/s`, or `0.033/s` if it is slow.
+/// Returns a configured rate: `4.2/s`, or `0.033/s` if it is slow.
 #[must_use]
 pub fn per_second(rate: f64) -> String {
     format!("{}/s", if 0.0 < rate && rate < 0.1 { two_digits(rate) } else { tenths(rate) })
 }
 
-/// A measured rate: `5.0/s`, as wide as `4.9/s` a second before.
+/// Returns a measured rate: `5.0/s`, as wide as `4.9/s` a second before.
 #[must_use]
 pub fn measured(rate: f64) -> String {
     format!("{}/s", self::rate(rate))
 }
 
-/// A measured rate without its unit, for a column with the unit in its heading.
+/// Returns a measured rate without its unit, for a column with the unit in its heading.
 #[must_use]
 pub fn rate(per_second: f64) -> String {
     match per_second {

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use maud::{Markup, html};
 
-use dripfeed_job::redaction::{Redaction, Shown};
+use dripfeed_job::redaction::{RedactedText, Redaction};
 
 use self::indent::indented;
 use crate::parts::numbers;
@@ -28,13 +28,13 @@ pub(crate) struct Payload<'a> {
 
 pub(crate) fn of(redaction: &Redaction, payload: &Payload<'_>) -> Markup {
     let Some(text) = payload.text else { return html! { p.faint { "none was kept" } } };
-    match if payload.is_base64 { redaction.of_bytes() } else { redaction.of_text(text) } {
-        Shown::Whole => whole(text, payload),
-        Shown::Masked(masked) => html! {
+    match if payload.is_base64 { redaction.redact_bytes() } else { redaction.redact_text(text) } {
+        RedactedText::Whole => whole(text, payload),
+        RedactedText::Masked(masked) => html! {
             p.faint { "Some of its fields are redacted." }
             (whole(&masked, payload))
         },
-        Shown::Hidden => html! {
+        RedactedText::Hidden => html! {
             p.faint { "Not shown: it may contain fields to redact, and can't be read as one JSON object or array." }
         },
     }
@@ -45,7 +45,7 @@ fn whole(text: &str, &Payload { is_base64, content_type, truncated, .. }: &Paylo
     let shown = &bytes[..bytes.len().min(SHOWN_BYTES)];
     html! {
         p.faint {
-            (content_type.unwrap_or("no content type")) ", " (numbers::counted(bytes.len() as u64, "byte", "bytes"))
+            (content_type.unwrap_or("no content type")) ", " (numbers::pluralize(bytes.len() as u64, "byte", "bytes"))
             @if truncated { ", cut when it was kept" }
             @if shown.len() < bytes.len() { "; the beginning is shown" }
         }

@@ -92,7 +92,7 @@ fn pages(query: &TableQuery, selection: &Selection) -> Markup {
     let last = first + selection.rows.len() - 1;
     html! {
         nav.more aria-label="Pages" {
-            span { (first) " to " (last) " of " (numbers::counted(found, "bucket", "buckets")) }
+            span { (first) " to " (last) " of " (numbers::pluralize(found, "bucket", "buckets")) }
             @if let Some(page) = selection.before() {
                 a.button href={ "/" (query.turned_to(page)) } rel="prev" { "Previous" }
             }

@@ -9,7 +9,7 @@ use crate::web::identity::Visitor;
 use crate::web::session::SessionEnd;
 
 #[test]
-fn what_is_wrong_with_redis_is_current() {
+fn notices_about_redis_are_current() {
     let times = ["2026-11-23T14:03:00Z", "2026-11-23T14:03:09Z", "2026-11-23T14:03:10Z", "2026-11-23T14:03:21Z"];
     let page = over(api(&times.map(frame)));
     let events = text(asked(&page, "/live/buckets?of=0"));

@@ -45,7 +45,7 @@ pub(crate) struct Session {
 pub(crate) struct SessionEnd(pub(crate) u64);
 
 impl SessionEnd {
-    pub(crate) fn has_come(self) -> bool {
+    pub(crate) fn has_passed(self) -> bool {
         self.is_before(now_s())
     }
 
@@ -178,7 +178,7 @@ mod tests {
         let cookie = sessions(1, false).begin("secret").unwrap();
         assert!(!cookie.to_str().unwrap().contains("secret"));
         let opened = sessions(1, false).session(&sent(&cookie)).unwrap();
-        assert_eq!((opened.key.as_str(), opened.end.has_come()), ("secret", false));
+        assert_eq!((opened.key.as_str(), opened.end.has_passed()), ("secret", false));
         assert_eq!(sessions(2, false).session(&sent(&cookie)), None);
     }
 

@@ -44,7 +44,7 @@ impl ConnectionArgs {
         self.output.unwrap_or(Format::Table)
     }
 
-    /// Whether `--output` is given, which some commands refuse.
+    /// Returns whether `--output` is given, which some commands refuse.
     pub(crate) const fn has_output(&self) -> bool {
         self.output.is_some()
     }

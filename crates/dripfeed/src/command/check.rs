@@ -5,7 +5,7 @@ mod redis_check;
 mod server;
 
 use clap::Args;
-use dripfeed_job::counted;
+use dripfeed_job::pluralize;
 
 use self::redis_check::RedisCheck;
 use crate::exit::Failure;
@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 pub(super) async fn run(Arguments { connect }: &Arguments, layers: &Layers) -> Result<(), Failure> {
     let settings = Settings::load(layers)?;
     let (buckets, keys) =
-        (counted(settings.buckets.len() as u64, "bucket"), counted(settings.keys.len() as u64, "key"));
+        (pluralize(settings.buckets.len() as u64, "bucket"), pluralize(settings.keys.len() as u64, "key"));
     output::line(format!("configuration is valid: {buckets}, {keys}"))?;
     let misnamed = settings.misnamed_variables.iter().map(ToString::to_string);
     for warning in settings.warnings.iter().cloned().chain(misnamed).chain(settings.expiring_certificate()) {

@@ -6,7 +6,7 @@ mod replays;
 
 use clap::{ArgGroup, Args, Subcommand};
 use dripfeed_client::Client;
-use dripfeed_job::{BucketName, JobId, Rate, counted};
+use dripfeed_job::{BucketName, JobId, Rate, pluralize};
 use http::Method;
 use serde::Serialize;
 
@@ -132,7 +132,7 @@ pub(super) async fn run(Arguments { bucket, command, connection }: &Arguments) -
                     format!(
                         "not replayed: {}; the bucket or the share of their callers is full, or they are larger than \
                             its capacity_bytes: run it again later",
-                        counted(left, "dead letter")
+                        pluralize(left, "dead letter")
                     ),
                 )),
             }

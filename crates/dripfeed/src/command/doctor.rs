@@ -3,7 +3,7 @@
 
 mod all_buckets;
 mod examined;
-pub(super) mod partial;
+pub(super) mod partial_store;
 mod stranded;
 
 use clap::Args;
@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 use self::all_buckets::{AllBuckets, all_buckets};
 use self::examined::Examined;
 use self::stranded::stranded;
-use crate::command::doctor::partial::PartialStore;
+use crate::command::doctor::partial_store::PartialStore;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Column, Format, shown};
 use crate::settings::{Layers, Settings};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use dripfeed_job::counted;
+use dripfeed_job::pluralize;
 use serde_json::Value as Json;
 
 use crate::output::{self, Format};
@@ -14,7 +14,7 @@ pub(super) fn print(document: &Json, member: &str, what: &str, format: Format) -
         Format::Json => output::json(document),
         Format::Table => {
             let count = document[member].as_u64().unwrap_or(0);
-            output::line(format!("{} {member}", counted(count, what)))
+            output::line(format!("{} {member}", pluralize(count, what)))
         }
     }
 }

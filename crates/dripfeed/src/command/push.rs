@@ -105,7 +105,7 @@ fn explain(error: &ClientError, has_key: bool) {
     } else {
         "with an --idempotency-key it could be pushed again without a duplicate"
     };
-    if error.is_retryable() && !error.is_undone() {
+    if error.is_retryable() && !error.was_not_executed() {
         output::say(format_args!("it isn't known whether the job was stored: {repeat}"));
     }
 }

@@ -14,8 +14,8 @@ use serde_json::{Value as Json, json};
 
 use super::buckets::bucket_state;
 use crate::client::{ConnectionArgs, if_match};
+use crate::did_you_mean::suggestion;
 use crate::exit::{Exit, Failure};
-use crate::nearest::suggestion;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_set_is_told_before_anybody_is_asked() {
+    fn an_invalid_change_is_refused_before_any_request() {
         for change in ["capacity", "capacity=many", "kind=list", "leak.speed=1", "leak.tiers=[", "leak.adaptive=1", "="]
         {
             assert!(read(&[change]).is_err(), "{change}");

@@ -25,7 +25,7 @@ struct Upstream {
     mode: EchoMode,
 }
 
-/// The routes. If API keys are configured, changes need one with the scope `operate`.
+/// Returns the routes. If API keys are configured, changes need one with the scope `operate`.
 pub(super) fn router(keys: Arc<ApiKeys>, modes: EchoModes) -> Router {
     Router::new().route("/v1/dev/upstream", get(show).put(change)).with_state(Playground { keys, modes })
 }

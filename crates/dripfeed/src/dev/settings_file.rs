@@ -64,7 +64,7 @@ impl Draft {
             self.append(&format!("\n# Runs as long as `dripfeed dev`.\n[redis]\nurl = {url}\n"))?;
         }
         let (path, lock) = (self.folder.join(NAME), self.folder.join(LOCK));
-        match FileLock::take(&lock) {
+        match FileLock::acquire(&lock) {
             Ok(lock) => {
                 self.file.persist(&path).map_err(|error| unwritable(&path, &error.error))?;
                 Ok(SettingsFile { path, _guard: Guard::Usual(lock) })

@@ -14,7 +14,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_shell_would_split_or_expand_is_quoted() {
+    fn shell_metacharacters_are_quoted() {
         for plain in ["/tmp/a/redis.sock", "redis://127.0.0.1:6379/0", "./dripfeed"] {
             assert_eq!(shell_word(plain), plain);
         }

@@ -8,8 +8,8 @@ use super::connect::Connected;
 use super::defined::DefinedBucket;
 use crate::settings::{ConfiguredBucket, Settings};
 
-/// The buckets of `settings` that are `wanted`. A bucket in `running` with the same place in Redis is reconfigured and
-/// returned; others are created.
+/// Returns the buckets of `settings` that are `wanted`. A bucket in `running` with the same place in Redis is
+/// reconfigured and returned; others are created.
 pub(crate) fn configured(
     settings: &Settings,
     wanted: impl Fn(&BucketName) -> bool,
@@ -20,9 +20,9 @@ pub(crate) fn configured(
     wanted.map(|(_, configured)| bucket(configured, None, connected, running)).collect()
 }
 
-/// The places in Redis of the buckets of `settings` that are `wanted`, to check permissions for. If they have no stream
-/// bucket, adds a fictitious one: for buckets that may be created over the API, or, without buckets, for the services
-/// and API keys that the role writes.
+/// Returns the places in Redis of the buckets of `settings` that are `wanted`, to check permissions for. If they have
+/// no stream bucket, adds a fictitious one: for buckets that may be created over the API, or, without buckets, for the
+/// services and API keys that the role writes.
 pub(crate) fn places(settings: &Settings, wanted: impl Fn(&BucketName) -> bool) -> Vec<BucketPlace> {
     let wanted = settings.buckets.iter().filter(|(name, _)| wanted(name));
     let place = |bucket: &ConfiguredBucket| BucketPlace::from(&bucket.settings(Durability::Process));
@@ -34,7 +34,7 @@ pub(crate) fn places(settings: &Settings, wanted: impl Fn(&BucketName) -> bool) 
     places
 }
 
-/// The bucket of a definition. Like [`configured`], reuses the one in `running`.
+/// Returns the bucket of a definition. Like [`configured`], reuses the one in `running`.
 pub(crate) fn defined(defined: &DefinedBucket, connected: &Connected, running: &Buckets) -> Bucket {
     bucket(&defined.configured, Some(defined.definition.incarnation), connected, running)
 }
@@ -52,6 +52,6 @@ fn bucket(configured: &ConfiguredBucket, incarnation: Option<u64>, connected: &C
         (None, Some(incarnation)) => Bucket::defined(connected.store.clone(), settings, incarnation),
         (None, None) => Bucket::new(connected.store.clone(), settings),
     };
-    bucket.limit_by(&configured.limits);
+    bucket.set_limits(&configured.limits);
     bucket
 }

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use dripfeed_bucket::{BucketPlace, denied_at};
 use dripfeed_store::{
-    Durability, InstallationError, RedisSettings, ServerInfo, Severity, Store, StoreError, effective, findings,
-    open_installation,
+    Durability, InstallationError, RedisSettings, ServerInfo, Severity, Store, StoreError, effective_durability,
+    open_installation, server_findings,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -71,7 +71,7 @@ pub(crate) async fn to_redis(
             return Ok(None);
         }
     }
-    store.gives(durability);
+    store.set_durability(durability);
     let known = redis_monitor::problems(&servers, settings.durability);
     let memory = RedisMemory::default();
     memory.show(&servers);
@@ -162,7 +162,7 @@ fn durability_of(servers: &[(Store, ServerInfo)], configured: Durability) -> Res
 
 fn check_server(server: &Store, info: &ServerInfo, configured: Durability) -> Result<Durability, Failure> {
     let mut errors = Vec::new();
-    for finding in findings(info, configured) {
+    for finding in server_findings(info, configured) {
         match finding.severity {
             Severity::Error => errors.push(format!("\n  {}: {}", finding.what, finding.what_to_do)),
             Severity::Warning => redis_monitor::log(&server.address().to_string(), &finding),
@@ -173,7 +173,8 @@ fn check_server(server: &Store, info: &ServerInfo, configured: Durability) -> Re
             format!("{} at {} can't be used as configured:{}", info.product, server.address(), errors.concat());
         return Err(Failure::new(Exit::Configuration, message));
     }
-    let effective = effective(configured, info).map_err(|shortfall| Failure::of(Exit::Configuration, shortfall))?;
+    let effective =
+        effective_durability(configured, info).map_err(|shortfall| Failure::of(Exit::Configuration, shortfall))?;
     let (redis, product) = (server.address(), &info.product);
     tracing::info!(%redis, %product, durability = %effective.class, "connected to Redis");
     Ok(effective.class)

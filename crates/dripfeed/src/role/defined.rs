@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use dripfeed_bucket::{BucketError, KnownDefinitions};
 use dripfeed_job::BucketName;
-use dripfeed_store::{SharedQuestion, Store};
+use dripfeed_store::{CoalescedQuery, Store};
 use parking_lot::Mutex as SyncMutex;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
@@ -27,7 +27,7 @@ use crate::settings::Settings;
 const EVERY: Duration = Duration::from_millis(400);
 
 /// A role that serves buckets created over the API.
-pub(crate) trait ServesDefined: Send + Sync {
+pub(crate) trait ServeDefinedBuckets: Send + Sync {
     /// Serves the `changed` buckets, and stops serving those that are `gone`. `all`: after these changes.
     fn change(&self, changed: &[Arc<DefinedBucket>], gone: &[BucketName], all: &AllDefined);
 }
@@ -42,8 +42,8 @@ struct Inner {
     known: Mutex<KnownDefinitions>,
     served: SyncMutex<ServedDefinitions>,
     /// Shares polls that requests with unknown bucket names cause.
-    unknown_names: SharedQuestion<BucketError>,
-    role: OnceLock<Box<dyn ServesDefined>>,
+    unknown_names: CoalescedQuery<BucketError>,
+    role: OnceLock<Box<dyn ServeDefinedBuckets>>,
 }
 
 impl DefinedBuckets {
@@ -52,14 +52,14 @@ impl DefinedBuckets {
             store,
             known: Mutex::default(),
             served: SyncMutex::new(ServedDefinitions::new(settings)),
-            unknown_names: SharedQuestion::default(),
+            unknown_names: CoalescedQuery::default(),
             role: OnceLock::new(),
         }))
     }
 
     /// Serves the buckets with `role`, beginning with the definitions that Redis has now. If Redis is unreachable, they
     /// are served later.
-    pub(crate) async fn serve_with(&self, role: impl ServesDefined + 'static) {
+    pub(crate) async fn serve_with(&self, role: impl ServeDefinedBuckets + 'static) {
         let _ = self.0.role.set(Box::new(role));
         self.follow_or_log().await;
     }
@@ -104,7 +104,7 @@ impl DefinedBuckets {
     }
 
     async fn ask(&self) -> Result<(), BucketError> {
-        self.0.unknown_names.ask(self.follow()).await
+        self.0.unknown_names.run(self.follow()).await
     }
 }
 

@@ -12,8 +12,8 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use clap::Args;
-use dripfeed_bucket::{Bucket, BucketPlace, StrandedJobs, note_places, release_place, stranded_jobs};
-use dripfeed_job::{BucketName, counted};
+use dripfeed_bucket::{Bucket, BucketPlace, StrandedJobs, register_places, release_place, stranded_jobs};
+use dripfeed_job::{BucketName, pluralize};
 use dripfeed_store::Store;
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
@@ -73,24 +73,24 @@ fn interrupted(what: impl Display) -> Failure {
 /// Formats the numbers for messages.
 fn show_jobs(jobs: u64, outcome_jobs: u64) -> String {
     match (jobs, outcome_jobs) {
-        (jobs, 0) => counted(jobs, "job"),
-        (0, outcome_jobs) => counted(outcome_jobs, "outcome job"),
-        (jobs, outcome_jobs) => format!("{} and {}", counted(jobs, "job"), counted(outcome_jobs, "outcome job")),
+        (jobs, 0) => pluralize(jobs, "job"),
+        (0, outcome_jobs) => pluralize(outcome_jobs, "outcome job"),
+        (jobs, outcome_jobs) => format!("{} and {}", pluralize(jobs, "job"), pluralize(outcome_jobs, "outcome job")),
     }
 }
 
 /// Registers places as served by this process, so that they aren't reported as stranded during the drain.
-struct NotedPlaces {
+struct RegisteredPlaces {
     store: Store,
     done: CancellationToken,
 }
 
-impl NotedPlaces {
+impl RegisteredPlaces {
     async fn begin(store: &Store, places: Vec<BucketPlace>) -> Result<Self, Failure> {
-        note_places(store, &places).await?;
+        register_places(store, &places).await?;
         let done = CancellationToken::new();
         let (noting_store, noting_done) = (store.clone(), done.clone());
-        background::keep("registering the drained bucket", move || {
+        background::spawn_restarting("registering the drained bucket", move || {
             keep_noting(noting_store.clone(), places.clone(), noting_done.clone())
         });
         Ok(Self { store: store.clone(), done })
@@ -115,7 +115,7 @@ async fn keep_noting(store: Store, places: Vec<BucketPlace>, done: CancellationT
             () = done.cancelled() => return,
             () = tokio::time::sleep(EVERY) => {}
         }
-        if let Err(error) = note_places(&store, &places).await {
+        if let Err(error) = register_places(&store, &places).await {
             let error = &error as &dyn std::error::Error;
             tracing::debug!(error, "could not register the drained bucket");
         }

@@ -55,7 +55,7 @@ impl Grpc {
     }
 }
 
-/// The settings of the gRPC API, which are those of the HTTP API.
+/// Returns the settings of the gRPC API, which are those of the HTTP API.
 pub(crate) fn settings(intake: &IntakeRole) -> GrpcSettings {
     GrpcSettings {
         timeout: intake.settings.body_timeout,

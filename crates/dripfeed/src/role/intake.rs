@@ -12,7 +12,7 @@ use dripfeed_bucket::{Bucket, Buckets};
 use dripfeed_grpc::GrpcSettings;
 use dripfeed_http::{Health, Listener, Tls};
 use dripfeed_intake::metrics::{BucketGauges, IntakeMetrics, LimitMetrics, MetricsExporter};
-use dripfeed_intake::{Front, Intake, RedisServers, probes, submit_scheduled};
+use dripfeed_intake::{EntryPoint, Intake, RedisServers, probes, submit_scheduled};
 use dripfeed_job::BucketName;
 use dripfeed_job::redaction::Redaction;
 use dripfeed_limit::Services;
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::routes::Routes;
 use super::connect::{self, Connected};
-use super::defined::{AllDefined, DefinedBucket, DefinedBuckets, ServesDefined};
+use super::defined::{AllDefined, DefinedBucket, DefinedBuckets, ServeDefinedBuckets};
 use super::grpc::Grpc;
 use super::reload::{Refused, Reloading};
 use super::served::ServedBuckets;
@@ -95,7 +95,7 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
-    /// The address of the dashboard, or `None` if it is off.
+    /// Returns the address of the dashboard, or `None` if it is off.
     ///
     /// # Errors
     /// When the system doesn't return the address.
@@ -222,7 +222,7 @@ impl IntakeRole {
         let listener = Listener::new(ports.http, self.tls.clone());
         let http = async {
             let routes = self.routes(address);
-            let front = Front::new(self.intake.clone(), move || routes.all());
+            let front = EntryPoint::new(self.intake.clone(), move || routes.all());
             Ok(self.intake.serve_with(listener, front, stop.clone()).await?)
         };
         // The other ports begin to drain when the API does.
@@ -265,7 +265,7 @@ impl IntakeRole {
     }
 
     /// Adds the routes of the playground, and shows its buttons on the dashboard.
-    pub(crate) fn play_with(&mut self, routes: impl FnOnce(Arc<ApiKeys>) -> Router) {
+    pub(crate) fn add_playground(&mut self, routes: impl FnOnce(Arc<ApiKeys>) -> Router) {
         self.playground = Some(routes(Arc::clone(&self.keys)));
     }
 
@@ -357,7 +357,7 @@ struct IntakeBuckets {
     intake: Intake,
 }
 
-impl ServesDefined for IntakeBuckets {
+impl ServeDefinedBuckets for IntakeBuckets {
     fn change(&self, changed: &[Arc<DefinedBucket>], gone: &[BucketName], all: &AllDefined) {
         let changed = changed.iter().map(|defined| buckets::defined(defined, &self.connected, &self.buckets));
         let changed: Vec<Bucket> = changed.collect();

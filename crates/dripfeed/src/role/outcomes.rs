@@ -6,7 +6,7 @@ use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dripfeed_bucket::{Bucket, Buckets, OutcomeCourier, outcome_jobs_of};
+use dripfeed_bucket::{Bucket, Buckets, OutboxRelay, outcome_jobs_of};
 use dripfeed_job::BucketName;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
@@ -20,7 +20,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// The time within which outcome jobs are found that a process with earlier settings has added to an outbox.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(15);
 
-/// The buckets with `on_outcome`, and their targets.
+/// Returns the buckets with `on_outcome`, and their targets.
 pub(crate) fn involved(settings: &Settings, connected: &Connected, running: &Buckets) -> Vec<Bucket> {
     let sources = settings.buckets.iter().filter(|(_, bucket)| !bucket.on_outcome().is_empty());
     let source_and_targets = |(name, bucket)| {
@@ -83,7 +83,7 @@ async fn with_outcomes(
 }
 
 async fn keep_handing_over(from: Bucket, buckets: Arc<Buckets>) {
-    let mut courier = OutcomeCourier::new(from);
+    let mut courier = OutboxRelay::new(from);
     loop {
         courier.round(&buckets).await;
     }

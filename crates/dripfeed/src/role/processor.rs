@@ -13,7 +13,7 @@ use dripfeed_store::Durability;
 use tokio_util::sync::CancellationToken;
 
 use super::connect::{self, Connected};
-use super::defined::{AllDefined, DefinedBucket, DefinedBuckets, ServesDefined};
+use super::defined::{AllDefined, DefinedBucket, DefinedBuckets, ServeDefinedBuckets};
 use super::reload::Reloading;
 use super::served::ServedBuckets;
 use super::{Arguments, HEALTH_LIMITS, after_start, buckets, listen, outcomes};
@@ -42,7 +42,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
         tracing::warn!("processor.buckets matches no bucket of the configuration: none of them is called here");
     }
     open_files::raise_for("the concurrency of all buckets together", concurrency);
-    let places = buckets::places(settings, |name| wanted.has(name.as_str()));
+    let places = buckets::places(settings, |name| wanted.matches(name.as_str()));
     let Some(connected) = connect::to_redis(&settings.redis, &places, &stop).await? else { return Ok(()) };
     let mut registry = super::registry();
     let buckets = Arc::new(Buckets::default());
@@ -86,7 +86,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
         served.replace(settings);
         outcome_buckets.replace(outcomes::involved(settings, &connected, &outcome_buckets));
         defined.reload(settings, |all| lanes.replace(settings, all));
-        connected.report_denials(buckets::places(settings, |name| lanes.wanted.has(name.as_str())));
+        connected.report_denials(buckets::places(settings, |name| lanes.wanted.matches(name.as_str())));
         Ok(())
     };
     service_manager::ready(stop.clone());
@@ -113,7 +113,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
 
 /// The sum of the configured concurrency of the buckets in `served`.
 fn total_concurrency(settings: &Settings, served: &BucketSet) -> usize {
-    let served = settings.buckets.iter().filter(|(name, _)| served.has(name.as_str()));
+    let served = settings.buckets.iter().filter(|(name, _)| served.matches(name.as_str()));
     let calls = served.map(|(_, bucket)| bucket.settings(Durability::Process).leak.concurrency);
     calls.map(|calls| usize::try_from(calls).unwrap_or(usize::MAX)).fold(0, usize::saturating_add)
 }
@@ -130,7 +130,7 @@ struct ProcessorLanes {
 impl ProcessorLanes {
     /// The configured buckets that this processor serves, with their upstreams.
     fn configured(&self, settings: &Settings) -> Vec<(Bucket, Upstream)> {
-        let wanted = |name: &BucketName| self.wanted.has(name.as_str());
+        let wanted = |name: &BucketName| self.wanted.matches(name.as_str());
         let buckets = buckets::configured(settings, wanted, &self.connected, &self.buckets);
         self.buckets.change(&buckets, &[]);
         let lane = |bucket: Bucket| {
@@ -145,7 +145,7 @@ impl ProcessorLanes {
     }
 
     fn is_wanted(&self, defined: &DefinedBucket) -> bool {
-        self.wanted.has(defined.definition.bucket.as_str())
+        self.wanted.matches(defined.definition.bucket.as_str())
     }
 
     /// Replaces all lanes.
@@ -159,7 +159,7 @@ impl ProcessorLanes {
     }
 }
 
-impl ServesDefined for Arc<ProcessorLanes> {
+impl ServeDefinedBuckets for Arc<ProcessorLanes> {
     fn change(&self, changed: &[Arc<DefinedBucket>], gone: &[BucketName], all: &AllDefined) {
         let changed = changed.iter().filter(|defined| self.is_wanted(defined)).map(|defined| self.lane(defined));
         let lanes: Vec<(Bucket, Upstream)> = changed.collect();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dripfeed_store::{
     Durability, InstallationError, OpenedInstallation, ServerFinding, ServerInfo, Severity, Store, StoreError,
-    findings, given, open_installation,
+    open_installation, provided_durability, server_findings,
 };
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
@@ -36,7 +36,7 @@ pub(super) fn keep(
     permissions: RedisPermissions,
     stop: CancellationToken,
 ) {
-    background::keep("checking Redis", move || {
+    background::spawn_restarting("checking Redis", move || {
         let (store, memory, stop) = (store.clone(), memory.clone(), stop.clone());
         monitor(stop, store, durability, known.clone(), memory, permissions.clone())
     });
@@ -112,7 +112,7 @@ fn report_loss(opened: OpenedInstallation, seen_ms: u64, store: &Store) {
     tracing::error!(prefix, since = since.map(tracing::field::display), "{WRITES_LOST}");
 }
 
-/// The masters, with their current properties.
+/// Returns the masters, with their current properties.
 pub(super) async fn servers(store: &Store, durability: Durability) -> Result<Vec<(Store, ServerInfo)>, StoreError> {
     let mut servers = Vec::new();
     for server in store.masters() {
@@ -124,21 +124,21 @@ pub(super) async fn servers(store: &Store, durability: Durability) -> Result<Vec
 
 /// Lets responses promise the lowest durability class of all servers, and never more than is configured.
 fn update_durability(store: &Store, servers: &[(Store, ServerInfo)], configured: Durability) {
-    let classes = servers.iter().map(|(_, info)| given(configured, info));
+    let classes = servers.iter().map(|(_, info)| provided_durability(configured, info));
     let Some(class) = classes.min() else { return };
     let before = store.durability();
     if before != class {
         tracing::warn!(%before, now = %class, "the settings of Redis changed, and with them the durability of accepted \
             jobs");
-        store.gives(class);
+        store.set_durability(class);
     }
 }
 
-/// The problems of all servers.
+/// Returns the problems of all servers.
 pub(super) fn problems(servers: &[(Store, ServerInfo)], durability: Durability) -> Vec<ServerProblem> {
     let problems = |(server, info): &(Store, ServerInfo)| {
         let address = server.address().to_string();
-        findings(info, durability).into_iter().map(move |finding| (address.clone(), finding))
+        server_findings(info, durability).into_iter().map(move |finding| (address.clone(), finding))
     };
     servers.iter().flat_map(problems).collect()
 }

@@ -43,7 +43,7 @@ impl RedisPermissions {
                 // The connection logs that Redis is unreachable.
                 Ok(None) | Err(_) => before.clone(),
             };
-            server.deny(!denials.is_empty() && !permissions::are_dispensable(&denials));
+            server.set_acl_denied(!denials.is_empty() && !permissions::are_dispensable(&denials));
             if denials != before {
                 match &denials[..] {
                     [] => tracing::info!(redis = address, "the Redis ACL grants all that is needed again"),

@@ -32,7 +32,7 @@ async fn resume(some: &[Bucket], buckets: &Arc<Buckets>, metrics: &IntakeMetrics
     let found = with_replays(some).await?;
     for (bucket, _) in some.iter().zip(found).filter(|(_, has_replays)| *has_replays) {
         // Boxed to keep the future of the role small.
-        let resumed = Box::pin(bucket.go_on_with_replays(buckets, metrics.counts_accepted(bucket.name()))).await;
+        let resumed = Box::pin(bucket.resume_replays(buckets, metrics.counts_accepted(bucket.name()))).await;
         // The next buckets may be on another server, or have other keys.
         if let Err(error) = resumed {
             let error = &error as &dyn Error;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dripfeed_bucket::{BucketPlace, StrandedJobs, count_places, note_places_once, stranded_jobs};
+use dripfeed_bucket::{BucketPlace, StrandedJobs, count_places, register_places_once, stranded_jobs};
 use dripfeed_store::{Durability, Store};
 use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -60,7 +60,7 @@ impl ServedBuckets {
     /// Registers the places, and checks for stranded jobs, until `stop`.
     pub(crate) fn keep_watching(&self, store: &Store, stop: &CancellationToken) {
         let (served, store, stop) = (self.clone(), store.clone(), stop.clone());
-        background::keep("registering buckets", move || served.clone().watch(store.clone(), stop.clone()));
+        background::spawn_restarting("registering buckets", move || served.clone().watch(store.clone(), stop.clone()));
     }
 
     async fn watch(self, store: Store, stop: CancellationToken) {
@@ -69,7 +69,7 @@ impl ServedBuckets {
         loop {
             let places = [self.places.lock().clone(), self.defined.lock().clone()].concat();
             // The connection logs that Redis is unreachable.
-            let is_noted = note_places_once(&store, &places).await.is_ok();
+            let is_noted = register_places_once(&store, &places).await.is_ok();
             if skip_checks > 0 {
                 skip_checks -= 1;
             } else if is_noted && let Ok(stranded) = stranded_jobs(&store, &places).await {

@@ -41,13 +41,13 @@ impl ConfiguredBucket {
         &self.settings.on_outcome
     }
 
-    /// The Redis key of the jobs, if it isn't the default one.
+    /// Returns the Redis key of the jobs, if it isn't the default one.
     pub(crate) fn key(&self) -> Option<&str> {
         self.settings.key.as_deref()
     }
 }
 
-/// Reads all buckets by name. `None` for a bucket with an error, which is reported.
+/// Reads all buckets by name. Returns `None` for a bucket with an error, which is reported.
 pub(super) fn read(reader: &mut Reader<'_>) -> BTreeMap<BucketName, Option<ConfiguredBucket>> {
     let defaults = checked_defaults(reader);
     let mut buckets = BTreeMap::new();

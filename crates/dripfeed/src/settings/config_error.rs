@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use dripfeed_job::counted;
+use dripfeed_job::pluralize;
 
 /// An error: the origin and key of the setting, and what is wrong with it and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl ConfigErrors {
 
 impl fmt::Display for ConfigErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let errors = counted(self.0.len() as u64, "error");
+        let errors = pluralize(self.0.len() as u64, "error");
         write!(f, "invalid configuration, {errors}:")?;
         self.0.iter().try_for_each(|error| write!(f, "\n  {error}"))
     }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use dripfeed_bucket::{MaxShare, NO_LIMIT};
-use dripfeed_job::rate::EXACT;
+use dripfeed_job::rate::MAX_EXACT_INTEGER;
 use dripfeed_job::{BucketName, Rate, duration, size};
 use dripfeed_store::Address;
 use ipnet::IpNet;
@@ -15,12 +15,12 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Error, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// A table, or a list of tables.
+/// Deserializes a table, or a list of tables.
 pub(super) fn one_or_many<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
     from.deserialize_any(OneOrMany(PhantomData))
 }
 
-/// A bucket's name.
+/// Deserializes a bucket's name.
 pub(super) fn name<'de, D: Deserializer<'de>>(from: D) -> Result<BucketName, D::Error> {
     let text = from.deserialize_any(Text("the name of a bucket"))?;
     text.parse().map_err(Error::custom)
@@ -44,31 +44,31 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrMany<T> {
     }
 }
 
-/// A whole number of 1 or more.
+/// Deserializes a whole number of 1 or more.
 pub(super) fn one_or_more<'de, D: Deserializer<'de>, T: TryFrom<u64>>(from: D) -> Result<T, D::Error> {
     let n = from.deserialize_any(Whole { least: 1 })?;
     T::try_from(n).map_err(|_| out_of_range(n, max_of::<T>()))
 }
 
-/// A whole number. 0 means `None`.
+/// Deserializes a whole number. 0 means `None`.
 pub(super) fn zero_is_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     let n = from.deserialize_any(Whole { least: 0 })?;
     Ok(Some(n).filter(|n| *n > 0))
 }
 
-/// A duration.
+/// Deserializes a duration.
 pub(super) fn time_or_zero<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     let text = from.deserialize_any(Text("a duration with its unit in quotes, such as \"10s\""))?;
     duration::parse(&text).map_err(Error::custom)
 }
 
-/// A duration above zero.
+/// Deserializes a duration above zero.
 pub(super) fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     let time = time_or_zero(from)?;
     if time.is_zero() { Err(Error::custom("must be above zero")) } else { Ok(time) }
 }
 
-/// A size above zero, in bytes.
+/// Deserializes a size above zero, in bytes.
 pub(super) fn size<'de, D: Deserializer<'de>, T: TryFrom<u64>>(from: D) -> Result<T, D::Error> {
     let bytes = size_or_zero(from)?;
     if bytes == 0 {
@@ -77,18 +77,18 @@ pub(super) fn size<'de, D: Deserializer<'de>, T: TryFrom<u64>>(from: D) -> Resul
     T::try_from(bytes).map_err(|_| out_of_range(bytes, max_of::<T>()))
 }
 
-/// A size, in bytes.
+/// Deserializes a size, in bytes.
 pub(super) fn size_or_zero<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     let text = from.deserialize_any(Text("a size with its unit in quotes, such as \"64KiB\""))?;
     size::parse(&text).map_err(Error::custom)
 }
 
-/// An address and a port.
+/// Deserializes an address and a port.
 pub(super) fn address<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> {
     parse_address(&address_text(from)?)
 }
 
-/// An address and a port. An empty text means `None`.
+/// Deserializes an address and a port. An empty text means `None`.
 pub(super) fn address_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SocketAddr>, D::Error> {
     let text = address_text(from)?;
     if text.is_empty() { Ok(None) } else { parse_address(&text).map(Some) }
@@ -103,29 +103,29 @@ fn parse_address<E: Error>(text: &str) -> Result<SocketAddr, E> {
     text.parse().map_err(bad)
 }
 
-/// A network, or a single address.
+/// Deserializes a network, or a single address.
 pub(super) fn network<'de, D: Deserializer<'de>>(from: D) -> Result<IpNet, D::Error> {
     let text = from.deserialize_any(Text("a network in quotes, such as \"10.0.0.0/8\""))?;
     let bad = |_| Error::custom(format!("`{}` is not a network, such as 10.0.0.0/8", text.escape_debug()));
     text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).map_err(bad)
 }
 
-/// The URL of Redis.
+/// Deserializes the URL of Redis.
 pub(super) fn redis_url<'de, D: Deserializer<'de>>(from: D) -> Result<Address, D::Error> {
     parsed(from, "a URL in quotes, such as \"redis://127.0.0.1:6379\"")
 }
 
-/// A rate. An empty text means `None`.
+/// Deserializes a rate. An empty text means `None`.
 pub(super) fn rate_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Rate>, D::Error> {
     empty_is_none(from, "a rate in quotes, such as \"10/s\"")
 }
 
-/// A share of the capacity. An empty text means `None`, all of it.
+/// Deserializes a share of the capacity. An empty text means `None`, all of it.
 pub(super) fn share_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<MaxShare>, D::Error> {
     empty_is_none(from, "a share in quotes, such as \"25%\" or \"free\"")
 }
 
-/// A text that is parsed.
+/// Deserializes a text that is parsed.
 pub(super) fn parsed<'de, D, T>(from: D, expected: &'static str) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -177,7 +177,7 @@ impl Visitor<'_> for Whole {
         match n {
             _ if n < self.least => Err(E::invalid_value(Unexpected::Unsigned(n), &self)),
             // Lua scripts use doubles.
-            EXACT.. => Err(out_of_range(n, EXACT - 1)),
+            MAX_EXACT_INTEGER.. => Err(out_of_range(n, MAX_EXACT_INTEGER - 1)),
             _ => Ok(n),
         }
     }

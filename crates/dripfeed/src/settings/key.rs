@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use dripfeed_auth::{ApiKey, Scope, ServiceSet, check_key_id, read_hash};
+use dripfeed_auth::{ApiKey, Scope, ServiceSet, check_key_id, parse_hash};
 use dripfeed_job::Priority;
 use serde::Deserialize;
 
@@ -130,9 +130,9 @@ fn hash(entry: &Entry) -> Result<[u8; 32], (&'static str, String)> {
             let text = secret::read_public(&entry.hash_file).map_err(|message| ("hash_file", message))?;
             // The output of sha256sum: the hash, and a file name.
             let digits = text.split_whitespace().next().unwrap_or_default();
-            read_hash(digits).map_err(|message| ("hash_file", format!("{}: {message}", entry.hash_file.display())))
+            parse_hash(digits).map_err(|message| ("hash_file", format!("{}: {message}", entry.hash_file.display())))
         }
-        (digits, true) => read_hash(digits).map_err(|message| ("sha256", message)),
+        (digits, true) => parse_hash(digits).map_err(|message| ("sha256", message)),
         (_, false) => Err(("hash_file", "sha256 is also set: remove one of them".to_owned())),
     }
 }

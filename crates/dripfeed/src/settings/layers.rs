@@ -60,7 +60,7 @@ impl Layers {
         Some(Tree { merged, defaults: defaults.into(), empty_tables })
     }
 
-    /// The environment variables that set nothing, although their names resemble that of a setting.
+    /// Returns the environment variables that set nothing, although their names resemble that of a setting.
     pub(super) fn misnamed_variables(&self, defaults: &Value) -> Vec<Misnamed> {
         let process_names = || std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
         let environment = self.environment.as_ref();

@@ -13,7 +13,7 @@ use serde_path_to_error::Segment;
 use super::config_error::{ConfigError, ConfigErrors};
 use super::layers::misnamed;
 use super::tree::{self, Step, Tree};
-use crate::nearest::suggestion;
+use crate::did_you_mean::suggestion;
 
 pub(super) struct Reader<'a> {
     pub(super) tree: &'a Tree,
@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
         self.typed
     }
 
-    /// Whether there are errors at `path` or below it.
+    /// Returns whether there are errors at `path` or below it.
     pub(super) fn has_errors_in(&self, path: &[Step]) -> bool {
         let above = tree::shown(path);
         let is_in =
@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
         self.errors.iter().any(|error| error.key.as_deref().is_some_and(is_in))
     }
 
-    /// The number of errors so far.
+    /// Returns the number of errors so far.
     pub(super) fn count(&self) -> usize {
         self.errors.len()
     }
@@ -145,7 +145,7 @@ impl<'a> SectionPath<'a> {
         Self { path, fallback: None }
     }
 
-    /// The path in the tree of the value `below` this section.
+    /// Returns the path in the tree of the value `below` this section.
     pub(super) fn of(&self, tree: &Tree, below: &[Step]) -> Vec<Step> {
         let join = |path: &[Step]| path.iter().chain(below).cloned().collect::<Vec<Step>>();
         let path = join(self.path);

@@ -32,7 +32,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Option<RedisSettings> {
     let section: Section = reader.section("redis")?;
     let url = url(reader, &section);
     let place = if section.url_file.as_os_str().is_empty() { "url" } else { "url_file" };
-    for fault in url.tls_file_faults() {
+    for fault in url.tls_file_errors() {
         reader.error(&["redis".into(), place.into()], fault);
     }
     if let Err(message) = check_prefix(&section.prefix) {

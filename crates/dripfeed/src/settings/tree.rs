@@ -37,12 +37,12 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// The names of all sections.
+    /// Returns the names of all sections.
     pub(super) fn sections(&self) -> Vec<String> {
         keys(&self.merged)
     }
 
-    /// The names below a table, sorted.
+    /// Returns the names below a table, sorted.
     pub(super) fn names(&self, path: &[Step]) -> Vec<String> {
         find(&self.merged, path).map(keys).unwrap_or_default()
     }
@@ -59,7 +59,7 @@ impl Tree {
         find(&self.merged, path).is_some()
     }
 
-    /// The origin of a value, or of the nearest value above it. Returns `None` if neither is set.
+    /// Returns the origin of a value, or of the nearest value above it. Returns `None` if neither is set.
     pub(super) fn origin(&self, path: &[Step]) -> Option<String> {
         (0..=path.len())
             .rev()
@@ -68,12 +68,12 @@ impl Tree {
             .map(|origin| if origin == ENVIRONMENT { variable(path) } else { origin.to_owned() })
     }
 
-    /// Whether it is set by another layer than the defaults.
+    /// Returns whether it is set by another layer than the defaults.
     pub(super) fn is_set(&self, path: &[Step]) -> bool {
         find(&self.merged, path).and_then(origin).is_some_and(|origin| origin != DEFAULT)
     }
 
-    /// Whether it comes from the environment or an argument, where all values are texts.
+    /// Returns whether it comes from the environment or an argument, where all values are texts.
     pub(super) fn is_untyped(&self, path: &[Step]) -> bool {
         let origin = find(&self.merged, path).and_then(Value::origin);
         matches!(origin, Some(ENVIRONMENT | ARGUMENT))

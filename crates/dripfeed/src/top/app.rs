@@ -4,7 +4,7 @@ mod keys;
 
 use std::time::{Duration, Instant};
 
-use dripfeed_dashboard::frame::{self, Frame, Notice, Pulse, Row, Summary};
+use dripfeed_dashboard::frame::{self, Frame, LiveRates, Notice, Row, Summary};
 
 use super::bucket_history::BucketHistory;
 use super::feed::{FeedEvent, Installation};
@@ -24,7 +24,7 @@ pub(super) struct App {
     /// Why there is no stream, and when it is opened again. `None` after a frame.
     lost: Option<Lost>,
     pub(super) latest: Option<Latest>,
-    pulse: Pulse,
+    pulse: LiveRates,
     /// In the order of their names.
     pub(super) buckets: Vec<ShownBucket>,
     pub(super) filter: String,
@@ -102,7 +102,7 @@ impl App {
             installation,
             lost: None,
             latest: None,
-            pulse: Pulse::default(),
+            pulse: LiveRates::default(),
             buckets: Vec::new(),
             filter: String::new(),
             selected: None,
@@ -152,14 +152,15 @@ impl App {
         if since < FRESH { Sight::Live } else { Sight::Stale { since } }
     }
 
-    /// How many problems and warnings there are, also in buckets that aren't shown.
+    /// Returns how many problems and warnings there are, also in buckets that aren't shown.
     pub(super) fn attention(&self) -> (u64, u64) {
         let (problems, warnings) = frame::counts(&self.installation.of_redis);
         let of_buckets = self.latest.as_ref().map_or((0, 0), |latest| latest.attention);
         (problems + of_buckets.0, warnings + of_buckets.1)
     }
 
-    /// The notices about Redis and about the shown buckets. If none is shown, those about the most urgent buckets.
+    /// Returns the notices about Redis and about the shown buckets. If none is shown, those about the most urgent
+    /// buckets.
     pub(super) fn notices(&self) -> Vec<Notice> {
         let of_redis = self.installation.of_redis.iter().cloned();
         let urgent = self.latest.iter().filter(|_| self.buckets.is_empty()).flat_map(|latest| &latest.urgent);
@@ -167,13 +168,13 @@ impl App {
         of_redis.chain(shown).chain(urgent.flat_map(frame::of_bucket)).collect()
     }
 
-    /// The buckets whose name contains the filter.
+    /// Returns the buckets whose name contains the filter.
     pub(super) fn listed(&self) -> Vec<&ShownBucket> {
         let wanted = self.filter.to_lowercase();
         self.buckets.iter().filter(|bucket| bucket.name.to_lowercase().contains(&wanted)).collect()
     }
 
-    /// The index of the selected bucket in the list; 0 if it isn't in the list.
+    /// Returns the index of the selected bucket in the list; 0 if it isn't in the list.
     pub(super) fn selection(&self) -> usize {
         let is_selected = |bucket: &&ShownBucket| Some(&bucket.name) == self.selected.as_ref();
         self.listed().iter().position(is_selected).unwrap_or(0)
@@ -184,13 +185,14 @@ impl App {
         named(&self.buckets, &self.opened.as_ref()?.name)
     }
 
-    /// The names on the command line that no bucket has.
+    /// Returns the names on the command line that no bucket has.
     pub(super) fn unknown(&self) -> Vec<&str> {
         let unknown = self.names.iter().filter(|name| named(&self.buckets, name).is_none());
         unknown.map(String::as_str).collect()
     }
 
-    /// The buckets whose whole state is needed. If there are too many for a frame, those around the selected one.
+    /// Returns the buckets whose whole state is needed. If there are too many for a frame, those around the selected
+    /// one.
     pub(super) fn wanted(&self) -> Vec<String> {
         if !self.names.is_empty() {
             return self.names.clone();

@@ -33,7 +33,7 @@ impl BucketHistory {
         });
     }
 
-    /// The last values of one number, at most `most` of them, the latest last.
+    /// Returns the last values of one number, at most `most` of them, the latest last.
     pub(super) fn last(&self, most: usize, number: fn(&Sample) -> f64) -> Vec<f64> {
         self.0.iter().skip(self.0.len().saturating_sub(most)).map(number).collect()
     }

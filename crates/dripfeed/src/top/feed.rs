@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dripfeed_client::{Client, ClientError};
-use dripfeed_dashboard::frame::{self, Frame, Notice, Redis, RedisTurn};
+use dripfeed_dashboard::frame::{self, Frame, Notice, Redis, RedisReadTimer};
 use http::StatusCode;
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
@@ -107,7 +107,7 @@ impl Follower<'_> {
     /// Sends the events of one stream. Returns `Ok` only when the receiver of the events was dropped.
     async fn follow(&mut self, states: &[String]) -> Result<(), Lost> {
         let (installation, mut stream) = open(self.server, states).await.map_err(RequestError::from)?;
-        let (may_see_redis, mut turn) = (installation.may_see_redis, RedisTurn::default());
+        let (may_see_redis, mut turn) = (installation.may_see_redis, RedisReadTimer::default());
         let mut event = FeedEvent::Opened(installation);
         loop {
             if self.events.send(event).await.is_err() {
@@ -115,7 +115,7 @@ impl Follower<'_> {
             }
             let frame = next(&mut stream).await?.ok_or(Lost::Ended)?;
             *self.failures = 0;
-            if may_see_redis && turn.has_come(&frame) {
+            if may_see_redis && turn.is_due(&frame) {
                 let notices = FeedEvent::OfRedis(of_redis(self.server).await);
                 if self.events.send(notices).await.is_err() {
                     return Ok(());

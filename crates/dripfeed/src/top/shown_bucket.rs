@@ -12,7 +12,7 @@ pub(super) struct ShownBucket {
 }
 
 impl ShownBucket {
-    /// All buckets of a frame, ordered by name.
+    /// Returns all buckets of a frame, ordered by name.
     pub(super) fn all(frame: &Frame) -> Vec<Self> {
         let state = |name: &str| frame.states.iter().find(|state| state.name == name).cloned();
         let read = frame.rows().into_iter().map(|row| {
@@ -35,7 +35,7 @@ impl ShownBucket {
         self.row.as_ref().map_or_else(|| vec![frame::of_unavailable(&self.name)], frame::of_bucket)
     }
 
-    /// The target, the effective rate, and why they differ.
+    /// Returns the target, the effective rate, and why they differ.
     pub(super) fn why(&self) -> String {
         match (&self.state, &self.row) {
             (Some(state), _) => Why::of(state).text(),

@@ -106,7 +106,7 @@ fn the_environment_is_a_layer() {
 }
 
 #[tokio::test]
-async fn more_connections_than_open_files_are_told() {
+async fn a_limit_of_open_files_below_the_connections_is_reported() {
     let (_folder, redis) = redis(&[]).await;
     let url = format!("redis.url={}", redis.url());
     let intake = ["intake", "--set", &url, "--set", "intake.listen=127.0.0.1:0"];
@@ -139,7 +139,7 @@ fn settings_are_printed_with_their_origin_and_without_secrets() {
 }
 
 #[test]
-fn what_is_set_before_a_command_counts_beside_what_is_set_after_it() {
+fn options_before_and_after_the_command_are_combined() {
     let folder = TempDir::new().unwrap();
     let first = write(folder.path(), "first.toml", "[intake]\nmax_batch = 11\nmax_waits = 12\nmax_connections = 13");
     let later = write(folder.path(), "later.toml", "[intake]\nmax_waits = 22\nmax_connections = 23");

@@ -45,7 +45,7 @@ fn a_shell_completes_files_where_one_is_named() {
 
 /// As where the disk is full.
 #[test]
-fn what_cannot_be_printed_is_an_error_that_says_so() {
+fn output_that_cannot_be_written_is_reported_as_an_error() {
     for command in ["openapi", "config"] {
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
         let ended = dripfeed(&[command]).stdout(full).output().unwrap();

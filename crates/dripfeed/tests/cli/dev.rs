@@ -112,7 +112,7 @@ fn a_killed_dev_leaves_no_processor_behind_and_the_next_takes_its_redis_over() {
 }
 
 #[test]
-fn a_second_dev_in_the_folder_leaves_the_settings_of_the_first() {
+fn a_second_dev_in_a_folder_keeps_the_settings_file_of_the_first() {
     let folder = TempDir::new().unwrap();
     let first = dev(&folder, &[]);
     first.address();

@@ -71,7 +71,7 @@ async fn a_role_is_ready_or_the_health_check_ends_with_1() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_usage() {
+fn invalid_arguments_are_a_usage_error() {
     for command in [
         [].as_slice(),
         &["fly"],

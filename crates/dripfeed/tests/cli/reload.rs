@@ -53,7 +53,7 @@ async fn sound_settings_are_taken_and_unsound_ones_change_nothing() {
 }
 
 #[tokio::test]
-async fn another_log_level_takes_no_restart_and_one_that_is_none_changes_nothing() {
+async fn a_reload_changes_the_log_level_and_ignores_an_invalid_one() {
     let (folder, redis) = redis(&[]).await;
     let file = write(folder.path(), "dripfeed.toml", ONE);
     let url = format!("redis.url={}", redis.url());
@@ -109,7 +109,7 @@ fn certify(folder: &Path) -> String {
 }
 
 #[tokio::test]
-async fn another_certificate_takes_no_restart() {
+async fn a_reload_replaces_the_certificate() {
     let (folder, redis) = redis(&[]).await;
     let file = write(folder.path(), "dripfeed.toml", ONE);
     let certificate = certify(folder.path());

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use dripfeed_auth::{Caller, Scope, Waiter};
+use dripfeed_auth::{Caller, LimitedCaller, Scope};
 use dripfeed_bucket::Bucket;
 use http::{HeaderMap, HeaderValue, header};
 use tonic::{Request, Status};
@@ -41,8 +41,8 @@ impl TriggerQuery {
         Ok(Self { bucket, headers, address })
     }
 
-    pub(super) fn waiter(&self, caller: &Caller) -> Waiter {
-        Waiter::new(caller.id(), self.address)
+    pub(super) fn waiter(&self, caller: &Caller) -> LimitedCaller {
+        LimitedCaller::new(caller.id(), self.address)
     }
 
     pub(super) async fn buckets(

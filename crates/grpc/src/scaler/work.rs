@@ -20,7 +20,7 @@ impl Work {
         Self { buckets, access }
     }
 
-    /// The caller, if it may read the buckets.
+    /// Returns the caller, if it may read the buckets.
     pub(super) async fn allows(&self, query: &TriggerQuery) -> Result<Caller, Status> {
         query.buckets(&self.access, &self.buckets).await.map(|(caller, _)| caller)
     }
@@ -29,6 +29,6 @@ impl Work {
     pub(super) async fn slots(&self, query: &TriggerQuery) -> Result<Slots, Status> {
         let (caller, buckets) = query.buckets(&self.access, &self.buckets).await?;
         let turn = self.access.lookup_turn(query.waiter(&caller)).await;
-        in_turn(turn, async move { Slots::most_of(buckets).await.map_err(|error| unread_bucket(&error)) }).await
+        in_turn(turn, async move { Slots::max_of(buckets).await.map_err(|error| unread_bucket(&error)) }).await
     }
 }

@@ -1,4 +1,4 @@
-use dripfeed_auth::{ApiKey, ApiKeys, DeleteKey, NewKey, PutKey, Scope};
+use dripfeed_auth::{ApiKey, ApiKeys, DeleteKeyResult, NewKey, PutKeyResult, Scope};
 use dripfeed_grpc::external_scaler::ScaledObjectRef;
 use dripfeed_grpc::external_scaler::external_scaler_client::ExternalScalerClient;
 use dripfeed_grpc::proto::ShouldForwardsRequestRequest;
@@ -21,13 +21,13 @@ async fn elsewhere(harness: &Harness) -> ApiKeys {
 async fn make(keys: &ApiKeys, id: &str) {
     let key = key(id, &[Scope::Submit, Scope::Read]);
     let new = NewKey { key: &key, not_after_ms: None, known: None, by: "platform", detail: "" };
-    assert!(matches!(keys.registry().unwrap().put(&new).await.unwrap(), PutKey::Done(_)));
+    assert!(matches!(keys.registry().unwrap().put(&new).await.unwrap(), PutKeyResult::Done(_)));
 }
 
 async fn revoke(keys: &ApiKeys, id: &str) {
     keys.follow().await.unwrap();
     let known = keys.run_time_keys()[id].clone();
-    assert_eq!(keys.registry().unwrap().delete(&known, "platform").await.unwrap(), DeleteKey::Done);
+    assert_eq!(keys.registry().unwrap().delete(&known, "platform").await.unwrap(), DeleteKeyResult::Done);
 }
 
 fn forwarding() -> ShouldForwardsRequestRequest {

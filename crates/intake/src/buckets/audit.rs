@@ -5,7 +5,7 @@ use std::error::Error;
 use axum::Json;
 use dripfeed_auth::{Caller, KeyAuditEntry, Read};
 use dripfeed_bucket::{AuditEntry, Bucket, BucketError};
-use dripfeed_job::counted;
+use dripfeed_job::pluralize;
 use dripfeed_limit::ServiceName;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -87,8 +87,8 @@ pub(crate) async fn record_parts<T>(
     filter: Option<&str>,
 ) {
     let count = match done {
-        Ok(done) => counted(count(done), one),
-        Err(error) => format!("{} before it failed; these stay so", counted(error.done(), one)),
+        Ok(done) => pluralize(count(done), one),
+        Err(error) => format!("{} before it failed; these stay so", pluralize(error.done(), one)),
     };
     let detail = filter.map_or_else(|| count.clone(), |filter| format!("{count}: {filter}"));
     record(bucket, caller, action, &detail).await;

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use dripfeed_auth::Operate;
 use dripfeed_bucket::{
-    Bucket, BucketError, BucketLimits, BucketSettings, Census, Definition, FairFault, InForce, Leak, Overrides,
+    Bucket, BucketError, BucketLimits, BucketSettings, Census, Definition, EffectiveState, FairFault, Leak, Overrides,
 };
 use http::HeaderMap;
 use serde::Deserialize;
@@ -105,7 +105,7 @@ async fn apply(
     bucket: &Bucket,
     overrides: &Overrides,
     preconditions: &Preconditions,
-) -> Result<(Checked, InForce), Problem> {
+) -> Result<(Checked, EffectiveState), Problem> {
     for _ in 0..TRIES {
         let checked = check_change(intake, bucket, overrides, preconditions).await?;
         if let Some(in_force) = bucket.apply_overrides_to(&checked.before.version, overrides).await? {

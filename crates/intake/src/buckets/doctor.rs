@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use dripfeed_auth::{Read, Waiter};
+use dripfeed_auth::{LimitedCaller, Read};
 use dripfeed_bucket::{Bucket, Finding};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -49,7 +49,7 @@ pub(crate) async fn doctor(
     _: Params<NoParams>,
     ClientIp(address): ClientIp,
 ) -> Result<Json<Examined>, Problem> {
-    let (waiter, one_at_a_time) = (Waiter::new(caller.id(), address), intake.clone());
+    let (waiter, one_at_a_time) = (LimitedCaller::new(caller.id(), address), intake.clone());
     let examine = |bucket: Bucket| async move {
         let _examining = one_at_a_time.examining().lock().await;
         bucket.examine(false).await

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use dripfeed_auth::{Read, Waiter};
+use dripfeed_auth::{LimitedCaller, Read};
 use dripfeed_bucket::{Bucket, Flow, Flows, PriorityState};
 use dripfeed_job::duration::ms_up;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ pub(crate) async fn flows(
     ClientIp(address): ClientIp,
 ) -> Result<Json<FlowSummary>, Problem> {
     let limit = pagination::limit(query.limit.as_deref())?;
-    let waiter = Waiter::new(caller.id(), address);
+    let waiter = LimitedCaller::new(caller.id(), address);
     let flows = |bucket: Bucket| async move { bucket.flows(limit).await };
     let (_, flows) = intake.in_turn_in_current(waiter, bucket, flows).await;
     Ok(Json(flows?.into()))

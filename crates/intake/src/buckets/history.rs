@@ -4,7 +4,7 @@ mod shown;
 
 use axum::Json;
 use axum::extract::State;
-use dripfeed_auth::{Read, Waiter};
+use dripfeed_auth::{LimitedCaller, Read};
 use dripfeed_bucket::HistoryWindow;
 use serde::Deserialize;
 
@@ -41,7 +41,7 @@ pub(crate) async fn history(
     Params(HistoryQuery { window }): Params<HistoryQuery>,
 ) -> Result<Json<ShownHistory>, Problem> {
     let window = pagination::parsed("window", window.as_deref())?.unwrap_or(HistoryWindow::FiveMinutes);
-    let waiter = Waiter::new(caller.id(), address);
+    let waiter = LimitedCaller::new(caller.id(), address);
     let history = intake.in_turn(waiter, &bucket, |bucket| async move { bucket.history(window).await }).await?;
     Ok(Json(ShownHistory::of(bucket.name(), history)))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
-use dripfeed_auth::{Read, Waiter};
+use dripfeed_auth::{LimitedCaller, Read};
 use dripfeed_bucket::Holder;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -48,7 +48,7 @@ pub(crate) async fn holders(
         _ => Err("use jobs or bytes".to_owned()),
     })?;
     let limit = pagination::limit(query.limit.as_deref())?;
-    let waiter = Waiter::new(caller.id(), address);
+    let waiter = LimitedCaller::new(caller.id(), address);
     let mut holders = intake.in_turn(waiter, &bucket, |bucket| async move { bucket.holders().await }).await?;
     let callers = holders.len() as u64;
     holders.sort_unstable_by_key(|holder| {

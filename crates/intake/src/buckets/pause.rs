@@ -10,7 +10,7 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
-use crate::request::body::Unused;
+use crate::request::body::NoBody;
 use crate::request::pagination::{NoParams, Params};
 
 /// Pauses a bucket: it makes no calls, and accepts jobs until it is full.
@@ -23,7 +23,7 @@ pub(crate) async fn pause(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Params<NoParams>,
-    _: Unused,
+    _: NoBody,
 ) -> Result<Json<BucketState>, Problem> {
     let (bucket, paused) = intake.in_current(bucket, async |bucket| bucket.pause().await).await;
     let paused = paused?;
@@ -41,7 +41,7 @@ pub(crate) async fn resume(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Params<NoParams>,
-    _: Unused,
+    _: NoBody,
 ) -> Result<Json<BucketState>, Problem> {
     let (bucket, resumed) = intake.in_current(bucket, async |bucket| bucket.resume().await).await;
     let resumed = resumed?;

@@ -12,7 +12,7 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
-use crate::request::body::Unused;
+use crate::request::body::NoBody;
 use crate::request::pagination::{NoParams, Params};
 
 #[derive(Serialize, ToSchema)]
@@ -31,7 +31,7 @@ pub(crate) async fn purge(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Params<NoParams>,
-    _: Unused,
+    _: NoBody,
 ) -> Result<Json<Purged>, Problem> {
     let purged = bucket.purge().await;
     audit::record_parts(&bucket, &caller, "purge", &purged, |purged| *purged, "job", None).await;

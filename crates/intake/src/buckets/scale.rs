@@ -47,7 +47,7 @@ pub(crate) async fn scale(
     }
     let turn = intake.lookup_turn(&allowed.caller, address).await;
     let theirs = intake.buckets().among(|name| allowed.caller.may_use(name));
-    Ok(Json(turn.run(Slots::most_of(theirs)).await??.into()))
+    Ok(Json(turn.run(Slots::max_of(theirs)).await??.into()))
 }
 
 /// The demand for calls and processors.

@@ -6,7 +6,7 @@ pub(crate) mod row;
 use std::collections::BTreeMap;
 
 use dripfeed_bucket::{
-    Bucket, BucketError, Census, InForce, MaxShare, Overrides, Pace, RecentCalls, RefusalReason, ReplicaCensus,
+    Bucket, BucketError, Census, EffectiveState, MaxShare, Overrides, Pace, RecentCalls, RefusalReason, ReplicaCensus,
 };
 use dripfeed_job::BucketName;
 use dripfeed_job::duration::ms_up;
@@ -152,7 +152,7 @@ impl BucketState {
     }
 
     /// The state after a change, with the settings of the change, even if others have changed them since.
-    pub(crate) async fn after(bucket: &Bucket, change: &InForce) -> Result<Self, Problem> {
+    pub(crate) async fn after(bucket: &Bucket, change: &EffectiveState) -> Result<Self, Problem> {
         let census = bucket.census_after(change).await?;
         Ok(Self::at(bucket.name().clone(), bucket.settings().kind.as_str(), census))
     }

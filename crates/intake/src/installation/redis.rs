@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use dripfeed_auth::Read;
 use dripfeed_bucket::{BucketError, memory_shortfall};
-use dripfeed_store::{Durability, Severity, SlowCommand, StoreError, findings};
+use dripfeed_store::{Durability, Severity, SlowCommand, StoreError, server_findings};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -121,7 +121,7 @@ async fn state(redis: &RedisServers, worst_case_bytes: u64) -> Result<RedisState
 impl Server {
     fn of(found: FoundServer, configured: Durability) -> Self {
         let FoundServer { address, info, slow } = found;
-        let findings = findings(&info, configured).into_iter().map(|finding| Finding {
+        let findings = server_findings(&info, configured).into_iter().map(|finding| Finding {
             severity: if finding.severity == Severity::Error { "error" } else { "warning" },
             what: finding.what,
             what_to_do: finding.what_to_do,

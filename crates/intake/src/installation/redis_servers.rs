@@ -33,7 +33,7 @@ pub(crate) struct FoundServer {
 }
 
 impl RedisServers {
-    /// `configured` is the configured durability class.
+    /// Creates the cache. `configured`: the configured durability class.
     #[must_use]
     pub fn new(store: Store, configured: Durability) -> Self {
         Self { store, configured, latest: Arc::default() }

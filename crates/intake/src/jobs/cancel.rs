@@ -1,8 +1,8 @@
 //! `DELETE …/jobs/{id}`: cancels a waiting or parked job.
 
 use axum::extract::State;
-use dripfeed_auth::{Operate, Waiter};
-use dripfeed_bucket::Cancel;
+use dripfeed_auth::{LimitedCaller, Operate};
+use dripfeed_bucket::CancelResult;
 use dripfeed_job::Ending;
 use http::StatusCode;
 
@@ -11,7 +11,7 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::{BucketAccess, JobInPath};
-use crate::request::body::Unused;
+use crate::request::body::NoBody;
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{NoParams, Params};
 
@@ -28,18 +28,20 @@ pub(crate) async fn cancel(
     _: Params<NoParams>,
     JobInPath(id): JobInPath,
     ClientIp(address): ClientIp,
-    _: Unused,
+    _: NoBody,
 ) -> Result<StatusCode, Problem> {
-    let waiter = Waiter::new(caller.id(), address);
+    let waiter = LimitedCaller::new(caller.id(), address);
     match intake.in_turn(waiter, &bucket, |bucket| async move { bucket.cancel(id).await }).await? {
-        Cancel::Cancelled => {
+        CancelResult::Cancelled => {
             intake.metrics().cancelled(bucket.name(), 1);
             audit::record(&bucket, &caller, "cancel", &id.to_string()).await;
             Ok(StatusCode::NO_CONTENT)
         }
-        Cancel::Ended(Ending::Cancelled) => Ok(StatusCode::NO_CONTENT),
-        Cancel::InFlight => Err(Problem::new(Code::InFlight, "the job is being delivered and can't be cancelled")),
-        Cancel::Ended(ending) => Err(Problem::new(Code::JobEnded, format!("the job is {ending}"))),
-        Cancel::Unknown => Err(Problem::unknown_job()),
+        CancelResult::Ended(Ending::Cancelled) => Ok(StatusCode::NO_CONTENT),
+        CancelResult::InFlight => {
+            Err(Problem::new(Code::InFlight, "the job is being delivered and can't be cancelled"))
+        }
+        CancelResult::Ended(ending) => Err(Problem::new(Code::JobEnded, format!("the job is {ending}"))),
+        CancelResult::Unknown => Err(Problem::unknown_job()),
     }
 }

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use dripfeed_auth::{Read, Waiter};
+use dripfeed_auth::{LimitedCaller, Read};
 use dripfeed_bucket::{DeadGroup, DeadGroups};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -33,7 +33,7 @@ pub(crate) async fn dead_groups(
     Params(query): Params<DeadLettersQuery>,
 ) -> Result<Json<LetterGroups>, Problem> {
     let (filter, after, limit) = query.filter_of_groups()?;
-    let waiter = Waiter::new(caller.id(), address);
+    let waiter = LimitedCaller::new(caller.id(), address);
     let count =
         |bucket: dripfeed_bucket::Bucket| async move { bucket.dead_groups(&filter, after.as_ref(), limit).await };
     Ok(Json(intake.in_turn(waiter, &bucket, count).await?.into()))

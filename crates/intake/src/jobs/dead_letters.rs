@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::{OriginalUri, State};
 use axum::response::Response;
-use dripfeed_auth::{Operate, Read, Waiter};
+use dripfeed_auth::{LimitedCaller, Operate, Read};
 use dripfeed_bucket::{Cursor, DeadFilter, DeadLetter};
 use dripfeed_job::{BucketName, JobId};
 use http::StatusCode;
@@ -18,11 +18,11 @@ use crate::jobs::payload::{self, Header};
 use crate::openapi::{formats, parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, JobInPath};
-use crate::request::body::Unused;
+use crate::request::body::NoBody;
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{self, List, NoParams, Params};
-use crate::request::sight::Sight;
 use crate::request::time;
+use crate::request::visibility::Visibility;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -111,11 +111,11 @@ pub(crate) async fn dead_letters(
     let limit = pagination::limit(query.limit.as_deref())?;
     let mask = pagination::mask(&intake, query.redacted.as_deref())?;
     let after = pagination::cursor(query.cursor.as_deref())?;
-    let waiter = Waiter::new(caller.id(), address);
+    let waiter = LimitedCaller::new(caller.id(), address);
     let page = intake
         .in_turn(waiter, &bucket, |bucket| async move { bucket.dead_letters(&filter, after.as_ref(), limit).await })
         .await?;
-    Ok(pagination::masked_answer(&uri, page, mask, |letter| Letter::of(bucket.name(), letter, Sight::of(&caller))))
+    Ok(pagination::masked_answer(&uri, page, mask, |letter| Letter::of(bucket.name(), letter, Visibility::of(&caller))))
 }
 
 /// Returns a dead letter.
@@ -132,12 +132,12 @@ pub(crate) async fn dead_letter(
     JobInPath(id): JobInPath,
     ClientIp(address): ClientIp,
 ) -> Result<Json<Letter>, Problem> {
-    let waiter = Waiter::new(caller.id(), address);
+    let waiter = LimitedCaller::new(caller.id(), address);
     let letter = intake
         .in_turn(waiter, &bucket, |bucket| async move { bucket.dead_letter(id).await })
         .await?
         .ok_or_else(Problem::unknown_dead_letter)?;
-    Ok(Json(Letter::of(bucket.name(), letter, Sight::of(&caller))))
+    Ok(Json(Letter::of(bucket.name(), letter, Visibility::of(&caller))))
 }
 
 /// Deletes a dead letter permanently.
@@ -151,7 +151,7 @@ pub(crate) async fn delete(
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Params<NoParams>,
     JobInPath(id): JobInPath,
-    _: Unused,
+    _: NoBody,
 ) -> Result<StatusCode, Problem> {
     let deleted = bucket.delete_dead(id).await?;
     if deleted {
@@ -197,11 +197,11 @@ pub(crate) struct Letter {
 }
 
 impl Letter {
-    fn of(bucket: &BucketName, letter: DeadLetter, sight: Sight) -> Self {
-        let is_seen = sight == Sight::Payloads;
-        let (body, body_base64) = match sight {
-            Sight::Numbers => (Some(None), None),
-            Sight::Payloads => {
+    fn of(bucket: &BucketName, letter: DeadLetter, visibility: Visibility) -> Self {
+        let is_seen = visibility == Visibility::Payloads;
+        let (body, body_base64) = match visibility {
+            Visibility::Numbers => (Some(None), None),
+            Visibility::Payloads => {
                 let (text, base64) = payload::text_or_base64(&letter.body);
                 (text.map(Some), base64)
             }
@@ -219,7 +219,7 @@ impl Letter {
             path: letter.path.filter(|_| is_seen),
             replay_of: letter.replay_of,
             headers: is_seen.then(|| payload::headers(letter.headers)),
-            outcome: JobOutcome::of(letter.outcome, letter.died_ms, sight),
+            outcome: JobOutcome::of(letter.outcome, letter.died_ms, visibility),
         }
     }
 }

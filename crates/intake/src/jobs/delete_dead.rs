@@ -11,7 +11,7 @@ use crate::jobs::dead_letters::DeadLettersQuery;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
-use crate::request::body::Unused;
+use crate::request::body::NoBody;
 use crate::request::pagination::Params;
 
 /// Deletes all matching dead letters permanently. At least one parameter is required.
@@ -23,7 +23,7 @@ use crate::request::pagination::Params;
 pub(crate) async fn delete_many(
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     Params(query): Params<DeadLettersQuery>,
-    _: Unused,
+    _: NoBody,
 ) -> Result<Json<DeletionSummary>, Problem> {
     let filter = query.filter_of_deletion()?;
     let deleted = bucket.delete_dead_many(&filter).await;

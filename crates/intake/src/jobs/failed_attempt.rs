@@ -5,8 +5,8 @@ use dripfeed_job::outcome::failed_attempt::FailedAttempt;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::request::sight::Sight;
 use crate::request::time;
+use crate::request::visibility::Visibility;
 
 /// An attempt that failed.
 #[derive(Serialize, ToSchema)]
@@ -40,8 +40,8 @@ pub(super) struct FailedJobAttempt {
 }
 
 impl FailedJobAttempt {
-    pub(super) fn of(failed: FailedAttempt, sight: Sight) -> Self {
-        let (body, answer) = match failed.answer.filter(|_| sight == Sight::Payloads) {
+    pub(super) fn of(failed: FailedAttempt, visibility: Visibility) -> Self {
+        let (body, answer) = match failed.answer.filter(|_| visibility == Visibility::Payloads) {
             Some(mut answer) => (Some(std::mem::take(&mut answer.body)), answer),
             None => (None, AnswerBody::default()),
         };

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use dripfeed_auth::{Read, Waiter};
+use dripfeed_auth::{LimitedCaller, Read};
 use dripfeed_bucket::{Bucket, JobView};
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::{BucketName, JobId, JobState, Outcome, Priority};
@@ -19,8 +19,8 @@ use crate::problem::Problem;
 use crate::request::access::{BucketAccess, JobInPath, check_current};
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{self, Params};
-use crate::request::sight::Sight;
 use crate::request::time;
+use crate::request::visibility::Visibility;
 use crate::submit::sync_wait::{SyncWait, wait_until_ended};
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -53,9 +53,9 @@ pub(crate) async fn job(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let wants_payload = pagination::parsed::<bool>("payload", query.payload.as_deref())?.unwrap_or(false);
-    let sight = Sight::of(&caller);
-    let reads_payload = wants_payload && sight == Sight::Payloads;
-    let reader = Waiter::new(caller.id(), address);
+    let visibility = Visibility::of(&caller);
+    let reads_payload = wants_payload && visibility == Visibility::Payloads;
+    let reader = LimitedCaller::new(caller.id(), address);
     let mut view = find(&intake, reader.clone(), &bucket, id, reads_payload).await?;
     let mut applied = None;
     if let Some(wait) = SyncWait::of(&headers).filter(|_| !matches!(view.state, JobState::Ended(_)))
@@ -68,14 +68,14 @@ pub(crate) async fn job(
         applied = Some(wait.applied());
     }
     let payload = wants_payload.then(|| view.payload.take().map(Payload::from));
-    let mut response = Json(Job { payload, ..Job::of(bucket.name(), view, sight) }).into_response();
+    let mut response = Json(Job { payload, ..Job::of(bucket.name(), view, visibility) }).into_response();
     response.headers_mut().extend(applied);
     Ok(response)
 }
 
 async fn find(
     intake: &Intake,
-    reader: Waiter,
+    reader: LimitedCaller,
     bucket: &Bucket,
     id: JobId,
     reads_payload: bool,
@@ -132,7 +132,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    pub(crate) fn of(bucket: &BucketName, view: JobView, sight: Sight) -> Self {
+    pub(crate) fn of(bucket: &BucketName, view: JobView, visibility: Visibility) -> Self {
         Self {
             id: view.id,
             bucket: bucket.clone(),
@@ -144,10 +144,10 @@ impl Job {
             priority: view.priority.map(Priority::as_str),
             group: view.group,
             consumer: view.consumer,
-            outcome: view.outcome.map(|(outcome, settled_ms)| JobOutcome::of(outcome, settled_ms, sight)),
+            outcome: view.outcome.map(|(outcome, settled_ms)| JobOutcome::of(outcome, settled_ms, visibility)),
             replay_of: view.replay_of,
             payload: None,
-            failed_attempts: view.failed.into_iter().map(|failed| FailedJobAttempt::of(failed, sight)).collect(),
+            failed_attempts: view.failed.into_iter().map(|failed| FailedJobAttempt::of(failed, visibility)).collect(),
         }
     }
 }
@@ -181,8 +181,8 @@ pub(crate) struct JobOutcome {
 }
 
 impl JobOutcome {
-    pub(crate) fn of(outcome: Outcome, settled_ms: u64, sight: Sight) -> Self {
-        let (body, answer) = match outcome.answer.filter(|_| sight == Sight::Payloads) {
+    pub(crate) fn of(outcome: Outcome, settled_ms: u64, visibility: Visibility) -> Self {
+        let (body, answer) = match outcome.answer.filter(|_| visibility == Visibility::Payloads) {
             Some(mut answer) => (Some(std::mem::take(&mut answer.body)), answer),
             None => (None, AnswerBody::default()),
         };

@@ -2,7 +2,7 @@
 
 use axum::extract::{OriginalUri, State};
 use axum::response::Response;
-use dripfeed_auth::{Caller, Read, Scope, Waiter};
+use dripfeed_auth::{Caller, LimitedCaller, Read, Scope};
 use dripfeed_bucket::{Bucket, JobFilter, Page};
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::{JobState, duration};
@@ -15,7 +15,7 @@ use crate::problem::{Code, Problem};
 use crate::request::access::BucketAccess;
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{self, List, Params};
-use crate::request::sight::Sight;
+use crate::request::visibility::Visibility;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -76,7 +76,7 @@ pub(crate) async fn jobs(
     let key = pagination::param("idempotency_key", query.idempotency_key.as_deref(), |text| {
         IdempotencyKey::parse(text).map_err(|error| error.to_string())
     })?;
-    let reader = Waiter::new(caller.id(), address);
+    let reader = LimitedCaller::new(caller.id(), address);
     let page = match key {
         Some(key) if filter.is_of_callers_alone() && after.is_none() => {
             let owner = owner_of_key(&caller, filter.caller)?;
@@ -92,7 +92,7 @@ pub(crate) async fn jobs(
             intake.in_turn(reader, &bucket, list).await?
         }
     };
-    Ok(pagination::masked_answer(&uri, page, mask, |view| Job::of(bucket.name(), view, Sight::of(&caller))))
+    Ok(pagination::masked_answer(&uri, page, mask, |view| Job::of(bucket.name(), view, Visibility::of(&caller))))
 }
 
 impl JobsQuery {

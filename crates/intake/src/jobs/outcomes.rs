@@ -2,7 +2,7 @@
 
 use axum::extract::{OriginalUri, State};
 use axum::response::Response;
-use dripfeed_auth::{Read, Waiter};
+use dripfeed_auth::{LimitedCaller, Read};
 use dripfeed_bucket::JobView;
 use dripfeed_job::Ending;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use crate::problem::Problem;
 use crate::request::access::BucketAccess;
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{self, List, Params};
-use crate::request::sight::Sight;
+use crate::request::visibility::Visibility;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -60,10 +60,10 @@ pub(crate) async fn outcomes(
     let limit = pagination::limit(query.limit.as_deref())?;
     let mask = pagination::mask(&intake, query.redacted.as_deref())?;
     let after = pagination::cursor(query.cursor.as_deref())?;
-    let waiter = Waiter::new(caller.id(), address);
+    let waiter = LimitedCaller::new(caller.id(), address);
     let page = intake
         .in_turn(waiter, &bucket, |bucket| async move { bucket.outcomes(ended, ending, after.as_ref(), limit).await })
         .await?;
-    let sight = Sight::of(&caller);
-    Ok(pagination::masked_answer(&uri, page, mask, |ended| Job::of(bucket.name(), JobView::from(ended), sight)))
+    let visibility = Visibility::of(&caller);
+    Ok(pagination::masked_answer(&uri, page, mask, |ended| Job::of(bucket.name(), JobView::from(ended), visibility)))
 }

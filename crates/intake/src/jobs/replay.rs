@@ -5,8 +5,10 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
-use dripfeed_auth::{Operate, Scope, Waiter};
-use dripfeed_bucket::{Admission, Admitted, Bucket, BucketError, DeadFilter, Judgement, Replayed, ReplayedMany};
+use dripfeed_auth::{LimitedCaller, Operate, Scope};
+use dripfeed_bucket::{
+    Admission, AdmissionDecision, Admitted, Bucket, BucketError, DeadFilter, ReplayCounts, ReplayResult,
+};
 use dripfeed_job::{LastStatus, Rate};
 use http::{HeaderMap, header};
 use serde::{Deserialize, Serialize};
@@ -18,7 +20,7 @@ use crate::jobs::dead_filter::{described, empty_text};
 use crate::openapi::{formats, parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, JobInPath, lacks};
-use crate::request::body::{self, Sender, Unused};
+use crate::request::body::{self, NoBody, Sender};
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{NoParams, Params};
 use crate::request::{json, time};
@@ -43,10 +45,10 @@ pub(crate) async fn replay(
     _: Params<NoParams>,
     JobInPath(id): JobInPath,
     ClientIp(address): ClientIp,
-    _: Unused,
+    _: NoBody,
 ) -> Result<Response, Problem> {
     let replay = |bucket: Bucket| async move { bucket.replay(id).await };
-    let (bucket, replayed) = intake.in_turn_in_current(Waiter::new(caller.id(), address), bucket, replay).await;
+    let (bucket, replayed) = intake.in_turn_in_current(LimitedCaller::new(caller.id(), address), bucket, replay).await;
     let admitted = admitted(&intake, &bucket, replayed?)?;
     audit::record(&bucket, &caller, "replay", &id.to_string()).await;
     Ok(receipt::response(intake.settings(), &bucket, &admitted))
@@ -90,19 +92,19 @@ pub(crate) async fn edit(
         let (body, content_type, encoding) = (body.clone(), content_type.clone(), encoding.clone());
         async move { bucket.replay_edited(id, body, content_type, encoding.as_deref()).await }
     };
-    let (bucket, replayed) = intake.in_turn_in_current(Waiter::new(caller.id(), address), bucket, edit).await;
+    let (bucket, replayed) = intake.in_turn_in_current(LimitedCaller::new(caller.id(), address), bucket, edit).await;
     let admitted = admitted(&intake, &bucket, replayed?)?;
     audit::record(&bucket, &caller, "edit", &format!("{id} as {}", admitted.id)).await;
     Ok(receipt::response(intake.settings(), &bucket, &admitted))
 }
 
-fn admitted(intake: &Intake, bucket: &Bucket, replayed: Replayed) -> Result<Admitted, Problem> {
+fn admitted(intake: &Intake, bucket: &Bucket, replayed: ReplayResult) -> Result<Admitted, Problem> {
     let admission = match replayed {
-        Replayed::As(admitted) => Admission::Admitted(admitted),
-        Replayed::Refused(refused) => Admission::Refused(refused),
-        Replayed::Unknown => return Err(Problem::unknown_dead_letter()),
+        ReplayResult::As(admitted) => Admission::Admitted(admitted),
+        ReplayResult::Refused(refused) => Admission::Refused(refused),
+        ReplayResult::Unknown => return Err(Problem::unknown_dead_letter()),
     };
-    into_result(intake, bucket.name(), Ok(Judgement { admission, limits: None, caller_share: None }))
+    into_result(intake, bucket.name(), Ok(AdmissionDecision { admission, limits: None, caller_share: None }))
 }
 
 /// Submits all dead letters that match the filter as new jobs, as far as the bucket has room.
@@ -124,7 +126,7 @@ pub(crate) async fn replay_many(
     let replay_many = |bucket: Bucket| async move { bucket.replay_many(filter, rate).await };
     let (bucket, replayed) = intake.in_current(bucket, replay_many).await;
     let which = described(filter, rate);
-    let count = |done: &ReplayedMany| done.replayed;
+    let count = |done: &ReplayCounts| done.replayed;
     audit::record_parts(&bucket, &caller, "replay", &replayed, count, "dead letter", Some(&which)).await;
     intake.metrics().accepted(bucket.name(), replayed.as_ref().map_or_else(BucketError::done, count));
     Ok(Json(replayed?.into()))
@@ -190,7 +192,7 @@ impl From<ReplayRequest> for DeadFilter {
 }
 
 #[derive(Serialize, ToSchema)]
-#[schema(as = Replayed)]
+#[schema(as = ReplayResult)]
 pub(crate) struct ReplaySummary {
     replayed: u64,
     /// Matching dead letters that were not replayed: the bucket, or the share of their caller, is full, or they are
@@ -198,8 +200,8 @@ pub(crate) struct ReplaySummary {
     left: u64,
 }
 
-impl From<ReplayedMany> for ReplaySummary {
-    fn from(replayed: ReplayedMany) -> Self {
+impl From<ReplayCounts> for ReplaySummary {
+    fn from(replayed: ReplayCounts) -> Self {
         Self { replayed: replayed.replayed, left: replayed.left }
     }
 }

@@ -6,8 +6,8 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use dripfeed_auth::{Operate, Read};
-use dripfeed_bucket::{Bucket, BucketError, CancelledReplay, ReplayId, ReplayTask};
-use dripfeed_job::{BucketName, LastStatus, Rate, counted};
+use dripfeed_bucket::{Bucket, BucketError, CancelReplayResult, ReplayId, ReplayTask};
+use dripfeed_job::{BucketName, LastStatus, Rate, pluralize};
 use http::{StatusCode, header};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -19,7 +19,7 @@ use crate::jobs::replay::{self, ReplayRequest};
 use crate::openapi::{formats, parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::{BucketAccess, ReplayInPath};
-use crate::request::body::{Sender, Unused};
+use crate::request::body::{NoBody, Sender};
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{List, NoParams, Params};
 use crate::request::time;
@@ -63,12 +63,12 @@ pub(crate) async fn start(
     let id = started?.ok_or_else(many)?;
     // If this fails, the search for abandoned replays starts the replay later.
     let count = intake.metrics().counts_accepted(bucket.name());
-    if let Err(error) = bucket.go_on_with_replays(intake.buckets(), count).await {
+    if let Err(error) = bucket.resume_replays(intake.buckets(), count).await {
         tracing::debug!(bucket = %bucket.name(), error = &error as &dyn std::error::Error, "could not begin a \
             background replay; retrying");
     }
     let started = find(&bucket, id).await;
-    let letters = started.as_ref().map_or("dead letters".to_owned(), |of| counted(of.total, "dead letter"));
+    let letters = started.as_ref().map_or("dead letters".to_owned(), |of| pluralize(of.total, "dead letter"));
     audit::record(&bucket, &caller, "replay", &format!("{letters}, as {id}: {what}")).await;
     let location = format!("/v1/buckets/{}/dead/replays/{id}", bucket.name());
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], Json(started?)).into_response())
@@ -113,12 +113,12 @@ pub(crate) async fn cancel(
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Params<NoParams>,
     ReplayInPath(id): ReplayInPath,
-    _: Unused,
+    _: NoBody,
 ) -> Result<StatusCode, Problem> {
     match bucket.cancel_replay(id).await? {
-        CancelledReplay::Now => audit::record(&bucket, &caller, "cancel", &format!("the replay {id}")).await,
-        CancelledReplay::EndedBefore => {}
-        CancelledReplay::Unknown => return Err(Problem::unknown_replay()),
+        CancelReplayResult::Now => audit::record(&bucket, &caller, "cancel", &format!("the replay {id}")).await,
+        CancelReplayResult::EndedBefore => {}
+        CancelReplayResult::Unknown => return Err(Problem::unknown_replay()),
     }
     Ok(StatusCode::NO_CONTENT)
 }

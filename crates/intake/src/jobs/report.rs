@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use dripfeed_auth::{Read, Waiter};
+use dripfeed_auth::{LimitedCaller, Read};
 use dripfeed_bucket::Report;
 use dripfeed_job::duration::{self, ms_up};
 use dripfeed_job::{BucketName, Ending};
@@ -49,7 +49,7 @@ pub(crate) async fn report(
     Params(ReportQuery { window }): Params<ReportQuery>,
 ) -> Result<Json<ReportSummary>, Problem> {
     let window = pagination::param("window", window.as_deref(), window_of)?.unwrap_or(WINDOW);
-    let waiter = Waiter::new(caller.id(), address);
+    let waiter = LimitedCaller::new(caller.id(), address);
     let report = intake.in_turn(waiter, &bucket, |bucket| async move { bucket.report(window).await }).await?;
     Ok(Json(ReportSummary::of(bucket.name(), window, &report)))
 }

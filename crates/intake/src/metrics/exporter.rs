@@ -21,7 +21,7 @@ pub struct MetricsExporter {
 }
 
 impl MetricsExporter {
-    /// No metric can be registered in `registry` later.
+    /// Creates the exporter. No metric can be registered in `registry` later.
     #[must_use]
     pub const fn new(health: Health, gauges: BucketGauges, registry: Arc<Registry>) -> Self {
         Self { health, gauges, registry }

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dripfeed_bucket::{Admission, Buckets, Judgement, Refused};
+use dripfeed_bucket::{Admission, AdmissionDecision, Buckets, Refused};
 use dripfeed_job::{BucketName, Ending};
 use dripfeed_trace::TraceId;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -173,14 +173,14 @@ impl IntakeMetrics {
     }
 
     /// Counts the verdict of each limit, `max_share` included, if the bucket has limits.
-    pub(crate) fn limited(&self, bucket: &BucketName, judged: &Judgement) {
+    pub(crate) fn limited(&self, bucket: &BucketName, judged: &AdmissionDecision) {
         if judged.limits.is_some() || judged.caller_share.is_some() {
             self.limit_verdicts.count(bucket, judged);
         }
     }
 
     /// Counts a caller's refused submission for each limit that refused it.
-    pub(crate) fn refused_caller(&self, bucket: &BucketName, caller: &str, judged: &Judgement) {
+    pub(crate) fn refused_caller(&self, bucket: &BucketName, caller: &str, judged: &AdmissionDecision) {
         let Admission::Refused(Refused { reason, .. }) = &judged.admission else { return };
         let violated = judged.violated();
         let limits = if violated.is_empty() { vec![reason.code()] } else { violated };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use dripfeed_bucket::{Buckets, Judgement, MAX_SHARE};
+use dripfeed_bucket::{AdmissionDecision, Buckets, MAX_SHARE};
 use dripfeed_job::BucketName;
 use dripfeed_limit::Mode;
 use parking_lot::Mutex;
@@ -31,7 +31,7 @@ impl LimitVerdicts {
     }
 
     /// Counts the verdict of each limit, `max_share` included.
-    pub(crate) fn count(&self, bucket: &BucketName, judged: &Judgement) {
+    pub(crate) fn count(&self, bucket: &BucketName, judged: &AdmissionDecision) {
         for decision in judged.limits.iter().flat_map(|limits| &limits.policies) {
             let verdict = match (decision.allowed, decision.policy.settings().mode) {
                 (true, _) => "allowed",
@@ -68,7 +68,7 @@ impl LimitVerdicts {
         }
         // Only here may it be more than the bucket has now, or a bucket that was removed meanwhile.
         match self.0.buckets.get(bucket.as_str()) {
-            Some(bucket) => of_bucket.retain(|(limit, _), _| bucket.is_limited_by(limit)),
+            Some(bucket) => of_bucket.retain(|(limit, _), _| bucket.has_limit(limit)),
             None => drop(counts.remove(bucket)),
         }
     }
@@ -90,7 +90,7 @@ impl Collector for LimitVerdicts {
         let mut counts = self.0.counts.lock();
         for (name, counts) in &mut *counts {
             let Some(bucket) = buckets.get(name) else { continue };
-            counts.retain(|(limit, _), _| bucket.is_limited_by(limit));
+            counts.retain(|(limit, _), _| bucket.has_limit(limit));
             for ((limit, verdict), count) in counts {
                 let labels = [("bucket", name.as_str()), ("policy", limit.as_str()), ("verdict", *verdict)];
                 ConstCounter::new(*count).encode(family.encode_family(&labels)?)?;

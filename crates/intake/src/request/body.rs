@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{FromRequest, Request};
 use bytes::{Bytes, BytesMut};
-use dripfeed_auth::{BodyBudget, BodyShare, Caller, Waiter};
+use dripfeed_auth::{BodyBudget, BodyShare, Caller, LimitedCaller};
 use dripfeed_job::{duration, size};
 use http::Method;
 use http_body_util::BodyExt as _;
@@ -59,7 +59,7 @@ pub(crate) async fn read(sender: Sender<'_>, body: Body, intake: &Intake) -> Res
 }
 
 async fn read_within(sender: Sender<'_>, body: Body, most: u64, intake: &Intake) -> Result<Bytes, Problem> {
-    let waiter = || Waiter::new(sender.caller.id(), sender.address);
+    let waiter = || LimitedCaller::new(sender.caller.id(), sender.address);
     let check = || check_current(sender.caller, intake);
     read_in_time(body, most, intake.settings().body_timeout, intake.body_budget(), waiter, check).await
 }
@@ -67,7 +67,7 @@ async fn read_within(sender: Sender<'_>, body: Body, most: u64, intake: &Intake)
 /// Reads the body of a form, in which some bytes of a payload take three. The caller is checked after the read.
 pub(crate) async fn read_form(address: Option<IpAddr>, body: Body, intake: &Intake) -> Result<Bytes, Problem> {
     let (timeout, budget) = (intake.settings().body_timeout, intake.body_budget());
-    read_in_time(body, LARGEST_FORM, timeout, budget, || Waiter::new(None, address), || Ok(())).await
+    read_in_time(body, LARGEST_FORM, timeout, budget, || LimitedCaller::new(None, address), || Ok(())).await
 }
 
 /// Parses a body; a large one on another thread, so that it doesn't block other requests.
@@ -84,7 +84,7 @@ async fn read_in_time(
     most: u64,
     timeout: Duration,
     budget: &BodyBudget,
-    waiter: impl Fn() -> Waiter,
+    waiter: impl Fn() -> LimitedCaller,
     check: impl FnOnce() -> Result<(), Problem>,
 ) -> Result<Bytes, Problem> {
     // A declared length is refused before the first byte is read.
@@ -107,7 +107,7 @@ async fn collect(
     mut body: Body,
     most: u64,
     budget: &BodyBudget,
-    waiter: impl Fn() -> Waiter,
+    waiter: impl Fn() -> LimitedCaller,
 ) -> Result<Bytes, Problem> {
     let most_bytes = usize::try_from(most).unwrap_or(usize::MAX);
     let mut collected = Bytes::new();
@@ -127,7 +127,13 @@ async fn collect(
 
 impl Reserved {
     /// Reserves memory for `more` bytes after the first `before` bytes. Returns `None` if the budget has no room.
-    fn add(&mut self, more: usize, before: usize, budget: &BodyBudget, waiter: impl Fn() -> Waiter) -> Option<()> {
+    fn add(
+        &mut self,
+        more: usize,
+        before: usize,
+        budget: &BodyBudget,
+        waiter: impl Fn() -> LimitedCaller,
+    ) -> Option<()> {
         if before + more > COUNTED {
             let counted = if self.share.is_some() { more } else { before + more };
             self.share.get_or_insert_with(|| budget.share_of(waiter())).add(counted)?;
@@ -152,9 +158,9 @@ fn append(before: Bytes, data: &[u8]) -> Bytes {
 /// have no effect: a broken one, one whose key is revoked meanwhile, and a POST whose body asks for something else,
 /// such as a filter for a purge or another payload for a replay. An empty document is accepted, which some clients
 /// send, and with DELETE any body.
-pub(crate) struct Unused;
+pub(crate) struct NoBody;
 
-impl FromRequest<Intake> for Unused {
+impl FromRequest<Intake> for NoBody {
     type Rejection = Problem;
 
     async fn from_request(request: Request, intake: &Intake) -> Result<Self, Problem> {

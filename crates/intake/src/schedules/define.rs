@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use dripfeed_auth::Operate;
-use dripfeed_bucket::{Bucket, BucketError, Defined, KnownSchedule, NewSchedule, NextTick};
+use dripfeed_bucket::{Bucket, BucketError, DefineScheduleResult, KnownSchedule, NewSchedule, NextTick};
 use dripfeed_job::schedule::ScheduleId;
 use http::HeaderMap;
 
@@ -75,9 +75,9 @@ impl Wanted<'_> {
     async fn store(&self, intake: &Intake, bucket: Bucket) -> Result<(Bucket, KnownSchedule), Problem> {
         let (bucket, stored) = intake.in_current(bucket, |bucket| async move { self.store_in(&bucket).await }).await;
         match stored?? {
-            Defined::Done(defined) => Ok((bucket, *defined)),
-            Defined::Changed => Err(owned::contended()),
-            Defined::Full => {
+            DefineScheduleResult::Done(defined) => Ok((bucket, *defined)),
+            DefineScheduleResult::Changed => Err(owned::contended()),
+            DefineScheduleResult::Full => {
                 let detail = "delete some schedules, or raise most_schedules or schedules_bytes of the bucket";
                 Err(Problem::new(Code::ManySchedules, detail))
             }
@@ -85,7 +85,7 @@ impl Wanted<'_> {
     }
 
     /// Tries again while others change the schedule.
-    async fn store_in(&self, bucket: &Bucket) -> Result<Result<Defined, Problem>, BucketError> {
+    async fn store_in(&self, bucket: &Bucket) -> Result<Result<DefineScheduleResult, Problem>, BucketError> {
         for _ in 0..TRIES {
             let (now_ms, known) = bucket.schedule(self.id).await?;
             if let Err(problem) = self.preconditions.check("schedule", known.as_ref().map(|known| &known.state.version))
@@ -102,11 +102,11 @@ impl Wanted<'_> {
                 next: next(known.as_ref(), self.definition, now_ms).await?,
             };
             match bucket.define_schedule(&new).await? {
-                Defined::Changed => {}
+                DefineScheduleResult::Changed => {}
                 defined => return Ok(Ok(defined)),
             }
         }
-        Ok(Ok(Defined::Changed))
+        Ok(Ok(DefineScheduleResult::Changed))
     }
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use dripfeed_bucket::{BucketError, KnownSchedule};
 use dripfeed_job::schedule::{self, Policy, Step, Timetable};
-use dripfeed_job::{Start, Submission, duration};
+use dripfeed_job::{StartTime, Submission, duration};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -182,7 +182,7 @@ fn job(written: &RawValue, caller: Option<&str>) -> Result<Submission, Problem> 
     if job.idempotency_key.is_some() {
         return Err(bad("job.options.idempotency_key", "set by each tick; omit it"));
     }
-    if job.start != Start::AtOnce {
+    if job.start != StartTime::AtOnce {
         return Err(bad("job.options", "the schedule sets the time; omit delay and not_before"));
     }
     job.caller = caller.map(str::to_owned);

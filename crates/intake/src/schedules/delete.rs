@@ -1,7 +1,7 @@
 //! `DELETE …/schedules/{id}`: deletes a schedule.
 
 use dripfeed_auth::Operate;
-use dripfeed_bucket::{Bucket, Ended};
+use dripfeed_bucket::{Bucket, EndScheduleResult};
 use dripfeed_job::schedule::ScheduleId;
 use http::{HeaderMap, StatusCode};
 
@@ -10,7 +10,7 @@ use crate::buckets::audit;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, ScheduleInPath};
-use crate::request::body::Unused;
+use crate::request::body::NoBody;
 use crate::request::pagination::{NoParams, Params};
 use crate::request::preconditions::Preconditions;
 
@@ -25,31 +25,31 @@ pub(crate) async fn delete_schedule(
     _: Params<NoParams>,
     ScheduleInPath(id): ScheduleInPath,
     headers: HeaderMap,
-    _: Unused,
+    _: NoBody,
 ) -> Result<StatusCode, Problem> {
     let preconditions = Preconditions::of(&headers)?;
     match end(&bucket, &id, &preconditions).await? {
-        Ended::Done => {}
-        Ended::None => return Err(Problem::unknown_schedule()),
-        Ended::Changed => return Err(contended()),
+        EndScheduleResult::Done => {}
+        EndScheduleResult::None => return Err(Problem::unknown_schedule()),
+        EndScheduleResult::Changed => return Err(contended()),
     }
     audit::record(&bucket, &caller, "schedule", &format!("{id} deleted")).await;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Tries again while others change the schedule.
-async fn end(bucket: &Bucket, id: &ScheduleId, preconditions: &Preconditions) -> Result<Ended, Problem> {
+async fn end(bucket: &Bucket, id: &ScheduleId, preconditions: &Preconditions) -> Result<EndScheduleResult, Problem> {
     if preconditions.is_empty() {
         return Ok(bucket.end_schedule(id, None).await?);
     }
     for _ in 0..TRIES {
         let (_, known) = bucket.schedule(id).await?;
-        let Some(known) = known else { return Ok(Ended::None) };
+        let Some(known) = known else { return Ok(EndScheduleResult::None) };
         preconditions.check("schedule", Some(&known.state.version))?;
         match bucket.end_schedule(id, Some(&known)).await? {
-            Ended::Changed => {}
+            EndScheduleResult::Changed => {}
             ended => return Ok(ended),
         }
     }
-    Ok(Ended::Changed)
+    Ok(EndScheduleResult::Changed)
 }

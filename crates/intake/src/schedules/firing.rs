@@ -15,7 +15,7 @@ use dripfeed_bucket::{Bucket, ScheduleChanges};
 use futures::{StreamExt as _, stream};
 use tokio::time::{Instant, sleep_until};
 
-use super::round::{self, Looked};
+use super::round::{self, RoundResult};
 use crate::intake::Intake;
 
 const BETWEEN_QUESTIONS: Duration = Duration::from_secs(1);
@@ -55,7 +55,7 @@ struct NextLook {
     /// The number of the last change of the bucket's schedules before the read.
     seen: u64,
     at: Instant,
-    /// `Looked::is_first` of the last read.
+    /// `RoundResult::is_first` of the last read.
     is_first: bool,
 }
 
@@ -115,14 +115,14 @@ impl ScheduleWatch {
         let due: Vec<(Bucket, bool)> =
             due.filter_map(|(bucket, look)| Some((intake.buckets().get(bucket)?, look.is_first))).collect();
         let looks = due.into_iter().map(async |(bucket, is_first)| {
-            let looked = round::look(intake, &bucket, is_first).await.unwrap_or_else(|error| {
+            let looked = round::submit_due_jobs(intake, &bucket, is_first).await.unwrap_or_else(|error| {
                 let bucket = bucket.name();
                 tracing::debug!(%bucket, error = &error as &dyn Error, "could not read due schedules from Redis");
-                Looked { again_in: RETRY_INTERVAL, is_first: false }
+                RoundResult { again_in: RETRY_INTERVAL, is_first: false }
             });
             (bucket, looked)
         });
-        let looked: Vec<(Bucket, Looked)> = stream::iter(looks).buffer_unordered(CONCURRENT_LOOKS).collect().await;
+        let looked: Vec<(Bucket, RoundResult)> = stream::iter(looks).buffer_unordered(CONCURRENT_LOOKS).collect().await;
         for (bucket, looked) in looked {
             if let Some(look) = self.looks.get_mut(bucket.name().as_str()) {
                 (look.at, look.is_first) = (Instant::now() + looked.again_in, looked.is_first);

@@ -2,7 +2,7 @@
 
 use axum::extract::{OriginalUri, State};
 use axum::response::Response;
-use dripfeed_auth::{Read, Waiter};
+use dripfeed_auth::{LimitedCaller, Read};
 use dripfeed_bucket::{Bucket, Page};
 use serde::Deserialize;
 
@@ -43,7 +43,7 @@ pub(crate) async fn schedules(
 ) -> Result<Response, Problem> {
     let limit = pagination::limit(query.limit.as_deref())?;
     let after = pagination::cursor(query.cursor.as_deref())?;
-    let waiter = Waiter::new(caller.id(), address);
+    let waiter = LimitedCaller::new(caller.id(), address);
     let list = |bucket: Bucket| async move { bucket.schedules(after.as_ref(), limit).await };
     let page = intake.in_turn(waiter, &bucket, list).await?;
     let show = |(known, definition): (_, Option<_>)| Some(Schedule::of(&intake, &bucket, &caller, known, definition?));

@@ -17,7 +17,7 @@ const MAX_INTERVAL: Duration = Duration::from_secs(5);
 /// Minimum and maximum time until a refused job is tried again; within them, the refusal decides.
 const RETRY_RANGE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
 /// How often a bucket with work is read before others have their turn.
-const MAX_LOOKS: usize = 10;
+const MAX_READS: usize = 10;
 /// The other intakes read a due tick this long after the intake that submitted the last one, so that one intake submits
 /// all of its jobs. Long enough for the jobs that most buckets have at one time, and short compared to the time that
 /// thousands of jobs take.
@@ -39,28 +39,32 @@ struct Left {
 }
 
 /// The result of a read of a bucket's schedules.
-pub(super) struct Looked {
+pub(super) struct RoundResult {
     pub(super) again_in: Duration,
     /// Whether this intake submitted the last due jobs, so that it reads the next tick first.
     pub(super) is_first: bool,
 }
 
-/// Submits the due jobs of a bucket; `is_first` is that of the last [`Looked`].
-pub(super) async fn look(intake: &Intake, bucket: &Bucket, is_first: bool) -> Result<Looked, BucketError> {
+/// Submits the due jobs of a bucket; `is_first` is that of the last [`RoundResult`].
+pub(super) async fn submit_due_jobs(
+    intake: &Intake,
+    bucket: &Bucket,
+    is_first: bool,
+) -> Result<RoundResult, BucketError> {
     // If only schedules use the bucket, nothing else opens it again.
     let submit_due = |bucket| async move { submit_due(intake, &bucket, is_first).await };
     intake.in_current(bucket.clone(), submit_due).await.1
 }
 
-async fn submit_due(intake: &Intake, bucket: &Bucket, mut is_first: bool) -> Result<Looked, BucketError> {
+async fn submit_due(intake: &Intake, bucket: &Bucket, mut is_first: bool) -> Result<RoundResult, BucketError> {
     let (mut after, mut again_in, mut busy) = (0, MAX_INTERVAL, 0);
-    while busy < MAX_LOOKS {
+    while busy < MAX_READS {
         let found = bucket.due_schedules(after).await?;
         if found.due.is_empty() && found.unreadable == 0 {
             let next = found.next_ms.map(|next| Duration::from_millis(next.saturating_sub(found.now_ms)));
             let behind = if is_first { Duration::ZERO } else { STAGGER.mul_f64(fastrand::f64()) };
             let again_in = again_in.min(next.map_or(MAX_INTERVAL, |next| next + behind));
-            return Ok(Looked { again_in, is_first });
+            return Ok(RoundResult { again_in, is_first });
         }
         let (due, unreadable) = (found.due.len(), found.unreadable);
         let left = submit(intake, bucket, found).await?;
@@ -69,14 +73,14 @@ async fn submit_due(intake: &Intake, bucket: &Bucket, mut is_first: bool) -> Res
         again_in = left.again_in.map_or(again_in, |again| again_in.min(again));
         is_first = left.submitted > left.gone || is_first && left.submitted == left.gone;
         if left.is_full {
-            return Ok(Looked { again_in, is_first });
+            return Ok(RoundResult { again_in, is_first });
         }
         if left.is_of_another {
             let again_in = again_in.min(YIELD_DELAY + 2 * YIELD_DELAY.mul_f64(fastrand::f64()));
-            return Ok(Looked { again_in, is_first });
+            return Ok(RoundResult { again_in, is_first });
         }
     }
-    Ok(Looked { again_in: Duration::ZERO, is_first })
+    Ok(RoundResult { again_in: Duration::ZERO, is_first })
 }
 
 async fn submit(intake: &Intake, bucket: &Bucket, found: DueSchedules) -> Result<Left, BucketError> {

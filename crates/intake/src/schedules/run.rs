@@ -12,7 +12,7 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::{BucketAccess, ScheduleInPath};
-use crate::request::body::Unused;
+use crate::request::body::NoBody;
 use crate::request::pagination::{NoParams, Params};
 use crate::submit::admit::admit;
 use crate::submit::priority::cap;
@@ -35,7 +35,7 @@ pub(crate) async fn run_schedule(
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Params<NoParams>,
     ScheduleInPath(id): ScheduleInPath,
-    _: Unused,
+    _: NoBody,
 ) -> Result<Response, Problem> {
     owned::check_may_submit(&caller)?;
     let (now_ms, _, definition) = owned::find(&bucket, &id).await?;

@@ -10,8 +10,8 @@ use utoipa::ToSchema;
 use super::definition::{Definition, Missed, Overlap};
 use super::job_schema::ScheduleJob;
 use crate::intake::Intake;
-use crate::request::sight::Sight;
 use crate::request::time;
+use crate::request::visibility::Visibility;
 
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Schedule {
@@ -84,7 +84,7 @@ impl Schedule {
             missed_ticks: state.missed,
             overlapped_ticks: state.overlapped,
             refused: state.reason.map(dripfeed_bucket::RefusalReason::code),
-            job: (Sight::of(caller) == Sight::Payloads).then_some(written.job),
+            job: (Visibility::of(caller) == Visibility::Payloads).then_some(written.job),
         }
     }
 }

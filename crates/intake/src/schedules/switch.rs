@@ -13,7 +13,7 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, ScheduleInPath};
-use crate::request::body::Unused;
+use crate::request::body::NoBody;
 use crate::request::pagination::{NoParams, Params};
 
 /// Pauses a schedule. Ticks during the pause are not submitted later.
@@ -31,7 +31,7 @@ pub(crate) async fn pause_schedule(
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Params<NoParams>,
     ScheduleInPath(id): ScheduleInPath,
-    _: Unused,
+    _: NoBody,
 ) -> Result<Response, Problem> {
     switch(&intake, &bucket, &caller, &id, true).await
 }
@@ -51,7 +51,7 @@ pub(crate) async fn resume_schedule(
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Params<NoParams>,
     ScheduleInPath(id): ScheduleInPath,
-    _: Unused,
+    _: NoBody,
 ) -> Result<Response, Problem> {
     switch(&intake, &bucket, &caller, &id, false).await
 }

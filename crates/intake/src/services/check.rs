@@ -8,9 +8,9 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use dripfeed_auth::{Submit, Waiter};
+use dripfeed_auth::{LimitedCaller, Submit};
 use dripfeed_http::limits::MOST_BYTES;
-use dripfeed_job::rate::EXACT;
+use dripfeed_job::rate::MAX_EXACT_INTEGER;
 use dripfeed_limit::{Decision, Request};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::Deserialize;
@@ -62,7 +62,7 @@ pub(crate) async fn check(
     };
     let (check, headers) = body::parse(body, read).await?;
     let request = check.request(&headers, caller.id())?;
-    let _turn = intake.submissions().take_one(Waiter::new(caller.id(), address)).await;
+    let _turn = intake.submissions().take_one(LimitedCaller::new(caller.id(), address)).await;
     let decision = intake.services().check(&service, &request).await?.ok_or_else(Problem::unknown_service)?;
     Ok(answer(&decision, intake.settings()))
 }
@@ -104,7 +104,7 @@ pub(crate) struct Check {
 
 impl Check {
     fn request<'r>(&'r self, headers: &'r HeaderMap, key_id: Option<&'r str>) -> Result<Request<'r>, Problem> {
-        if self.cost.is_some_and(|cost| cost >= EXACT) {
+        if self.cost.is_some_and(|cost| cost >= MAX_EXACT_INTEGER) {
             return Err(Problem::bad_member("cost", "use a whole number below 2^53"));
         }
         let request = Request {

@@ -17,7 +17,7 @@ use crate::openapi::rules::{PublishedDocument, RulesDocument};
 use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::ServiceAccess;
-use crate::request::body::{self, Sender, Unused};
+use crate::request::body::{self, NoBody, Sender};
 use crate::request::client_ip::ClientIp;
 use crate::request::json;
 use crate::request::pagination::{NoParams, Params};
@@ -76,7 +76,7 @@ async fn store(
     for _ in 0..TRIES {
         let known = services.current_rules(service).await?;
         preconditions.check("service", known.as_ref().map(|known| known.version()))?;
-        if services.put_over(service, known.as_deref(), rules).await? {
+        if services.put_if_unchanged(service, known.as_deref(), rules).await? {
             return Ok(());
         }
     }
@@ -124,7 +124,7 @@ pub(crate) async fn delete(
     _: Params<NoParams>,
     ClientIp(address): ClientIp,
     headers: HeaderMap,
-    _: Unused,
+    _: NoBody,
 ) -> Result<StatusCode, Problem> {
     let preconditions = Preconditions::of(&headers)?;
     let _turn = intake.lookup_turn(&caller, address).await;
@@ -141,7 +141,7 @@ async fn remove(intake: &Intake, service: &ServiceName, preconditions: &Precondi
     for _ in 0..TRIES {
         let known = services.current_rules(service).await?.ok_or_else(Problem::unknown_service)?;
         preconditions.check("service", Some(known.version()))?;
-        if services.delete_known(service, &known).await? {
+        if services.delete_if_unchanged(service, &known).await? {
             return Ok(());
         }
     }

@@ -5,8 +5,8 @@ use std::time::Instant;
 use std::{mem, slice};
 
 use axum::response::Response;
-use dripfeed_auth::{Caller, Turn, Waiter};
-use dripfeed_bucket::{Admission, Admitted, Bucket, BucketError, Judgement, Judging, Origin, Refused};
+use dripfeed_auth::{Caller, LimitedCaller, Turn};
+use dripfeed_bucket::{Admission, AdmissionDecision, Admitted, Bucket, BucketError, Origin, PendingAdmission, Refused};
 use dripfeed_job::{BucketName, Submission};
 use dripfeed_limit::Decision;
 
@@ -28,7 +28,7 @@ pub(crate) async fn admit(
     wait: Option<(SyncWait, &Caller)>,
 ) -> Result<Response, Problem> {
     let begun = Instant::now();
-    let caller = Waiter::new(submission.caller.as_deref(), origin.address);
+    let caller = LimitedCaller::new(submission.caller.as_deref(), origin.address);
     let wait = wait.map(|(wait, reader)| (wait, reader, caller.clone()));
     let span = SubmissionSpan::begin(intake, bucket, slice::from_mut(&mut *submission));
     let turn = intake.submissions().take_for_jobs(caller, 1, submission.body.len()).await;
@@ -59,7 +59,7 @@ struct PendingSubmission<'s> {
     span: SubmissionSpan,
     turn: Option<Turn>,
     /// `Some` while Redis decides.
-    judging: Option<Judging>,
+    judging: Option<PendingAdmission>,
 }
 
 impl PendingSubmission<'_> {
@@ -69,7 +69,7 @@ impl PendingSubmission<'_> {
         mut self,
         submission: Box<Submission>,
         origin: Arc<Origin>,
-    ) -> (Option<Bucket>, Result<Judgement, BucketError>, SubmissionSpan) {
+    ) -> (Option<Bucket>, Result<AdmissionDecision, BucketError>, SubmissionSpan) {
         let (intake, bucket) = (self.intake, self.bucket);
         // Only a bucket created over the API has incarnations, and so may need a second try.
         let retry = bucket.incarnation().map(|_| (submission.clone(), Arc::clone(&origin)));
@@ -81,7 +81,7 @@ impl PendingSubmission<'_> {
         let (other, judged) = match retry {
             None => (None, judged),
             Some((submission, origin)) => {
-                let retry = |bucket: Bucket| async move { bucket.judge(submission, origin).await };
+                let retry = |bucket: Bucket| async move { bucket.admit_from(submission, origin).await };
                 intake.or_current(bucket, judged, retry).await
             }
         };
@@ -111,7 +111,7 @@ fn record_decision(
     bucket: &BucketName,
     sender: Option<&str>,
     (begun, span): (Instant, SubmissionSpan),
-    judged: &Result<Judgement, BucketError>,
+    judged: &Result<AdmissionDecision, BucketError>,
 ) {
     intake.metrics().admitted_in(bucket, begun.elapsed(), span.trace());
     span.end(bucket, judged);
@@ -123,7 +123,7 @@ pub(crate) fn count_refused_caller(
     intake: &Intake,
     bucket: &BucketName,
     caller: Option<&str>,
-    judged: &Result<Judgement, BucketError>,
+    judged: &Result<AdmissionDecision, BucketError>,
 ) {
     if let (Some(caller), Ok(judged)) = (caller, judged) {
         intake.metrics().refused_caller(bucket, caller, judged);
@@ -134,7 +134,7 @@ pub(crate) fn count_refused_caller(
 pub(crate) fn into_result(
     intake: &Intake,
     bucket: &BucketName,
-    judged: Result<Judgement, BucketError>,
+    judged: Result<AdmissionDecision, BucketError>,
 ) -> Result<Admitted, Problem> {
     let admitted = into_item_result(intake, bucket, judged)?;
     intake.metrics().accepted(bucket, u64::from(!admitted.repeated));
@@ -145,7 +145,7 @@ pub(crate) fn into_result(
 pub(super) fn into_item_result(
     intake: &Intake,
     bucket: &BucketName,
-    judged: Result<Judgement, BucketError>,
+    judged: Result<AdmissionDecision, BucketError>,
 ) -> Result<Admitted, Problem> {
     if let Ok(judged) = &judged {
         intake.metrics().limited(bucket, judged);
@@ -157,7 +157,7 @@ pub(super) fn into_item_result(
     count_problem(intake, bucket, result)
 }
 
-fn refusal(judged: &Judgement, refused: &Refused) -> Problem {
+fn refusal(judged: &AdmissionDecision, refused: &Refused) -> Problem {
     let problem = Problem::refused(refused);
     let violated = judged.violated();
     if violated.is_empty() {

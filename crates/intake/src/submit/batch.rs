@@ -1,7 +1,7 @@
 //! `POST …/jobs/batch`: submits many jobs in one request; each is accepted or refused independently.
 
+mod interoperable;
 pub(crate) mod item;
-mod legible;
 mod result;
 mod schema;
 mod split;
@@ -14,14 +14,14 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use dripfeed_auth::{Caller, Submit, Waiter};
-use dripfeed_bucket::{Admitted, Bucket, BucketError, Judgement, Origin};
+use dripfeed_auth::{Caller, LimitedCaller, Submit};
+use dripfeed_bucket::{AdmissionDecision, Admitted, Bucket, BucketError, Origin};
 use dripfeed_job::Submission;
 use http::HeaderMap;
 use jiff::Timestamp;
 
 use self::result::{BatchItemResult, BatchRefusals, BatchResult, expected_bytes};
-use self::split::Form;
+use self::split::BatchFormat;
 use crate::intake::Intake;
 use crate::openapi::parameters;
 use crate::problem::Problem;
@@ -29,7 +29,7 @@ use crate::request::access::BucketAccess;
 use crate::request::body::{self, Sender};
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{NoParams, Params};
-use crate::request::unread;
+use crate::request::response_memory;
 use crate::submit::admit::{count_problem, count_refused_caller, into_item_result};
 use crate::submit::options;
 use crate::submit::priority::check_and_cap;
@@ -72,7 +72,7 @@ async fn read(
     body: Body,
 ) -> Result<Vec<Result<Submission, Problem>>, Problem> {
     options::refuse_options(headers, "in a batch, set options in the items")?;
-    let form = Form::of(headers)?;
+    let form = BatchFormat::of(headers)?;
     let body = body::read(sender, body, intake).await?;
     let (now, traceparent) = (Timestamp::now(), options::traceparent(headers));
     let (most, caller) = (intake.settings().max_batch, sender.caller.id().map(str::to_owned));
@@ -103,9 +103,9 @@ async fn admit_all(
         .map(|item| item.and_then(|submission| check_and_cap(caller, bucket, submission)))
         .map(|item| item.map(|submission| submissions.push(submission)).err())
         .collect();
-    let waiter = Waiter::new(caller.id(), origin.address);
+    let waiter = LimitedCaller::new(caller.id(), origin.address);
     // Reserved before the jobs are admitted, so that there is always memory for the response.
-    let reserved = unread::reserve_bytes(intake, waiter.clone(), expected_bytes(&invalid));
+    let reserved = response_memory::reserve_bytes(intake, waiter.clone(), expected_bytes(&invalid));
     let reserved = count_problem(intake, bucket.name(), reserved)?;
     let begun = Instant::now();
     let bytes = submissions.iter().map(|submission| submission.body.len()).sum();
@@ -140,7 +140,7 @@ async fn admit_all(
     let mut response = (result.status(), Json(&result)).into_response();
     response.headers_mut().extend(result.retry_after());
     response.headers_mut().extend(limits);
-    unread::hold(response, reserved).await
+    response_memory::hold(response, reserved).await
 }
 
 /// Submits jobs to the current incarnation of a bucket, as `PendingSubmission::judge_in_current` does one.
@@ -149,14 +149,14 @@ async fn judge_many_in_current(
     bucket: &Bucket,
     submissions: Vec<Submission>,
     origin: Origin,
-) -> Vec<Result<Judgement, BucketError>> {
+) -> Vec<Result<AdmissionDecision, BucketError>> {
     let (count, origin) = (submissions.len(), Arc::new(origin));
     let retry = bucket.incarnation().map(|_| (submissions.clone(), Arc::clone(&origin)));
-    let judged = bucket.judge_many(submissions, origin).await;
+    let judged = bucket.admit_many_from(submissions, origin).await;
     let Some((submissions, origin)) = retry else { return judged };
     let all_gone = !judged.is_empty() && judged.iter().all(|judged| matches!(judged, Err(BucketError::Gone)));
     let judged = if all_gone { Err(BucketError::Gone) } else { Ok(judged) };
-    let retry = |bucket: Bucket| async move { Ok(bucket.judge_many(submissions, origin).await) };
+    let retry = |bucket: Bucket| async move { Ok(bucket.admit_many_from(submissions, origin).await) };
     let (_, judged) = intake.or_current(bucket, judged, retry).await;
     judged.unwrap_or_else(|error| vec![Err(error); count])
 }

@@ -30,7 +30,7 @@ pub(crate) fn check(caller: &Caller, submission: &Submission) -> Result<(), Prob
 pub(crate) fn cap(highest: Priority, bucket: &Bucket, mut submission: Submission) -> Submission {
     match submission.priority {
         Some(asked) => submission.priority = Some(asked.min(highest)),
-        None if highest < Priority::Normal && bucket.takes_turns() => submission.priority = Some(highest),
+        None if highest < Priority::Normal && bucket.has_fair_queuing() => submission.priority = Some(highest),
         None => {}
     }
     submission

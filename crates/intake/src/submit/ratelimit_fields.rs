@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dripfeed_bucket::{Admission, Admitted, CallerShare, Judgement, MAX_SHARE, Refused};
+use dripfeed_bucket::{Admission, AdmissionDecision, Admitted, CallerShare, MAX_SHARE, Refused};
 use dripfeed_limit::Decision;
 use dripfeed_limit::quota::{self, Quota, QuotaPolicy, Window};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -58,7 +58,7 @@ impl FreeCapacity {
 }
 
 /// The fields of the bucket, of the caller share and of the rate limits that matched a submission.
-pub(crate) fn all_fields(judged: &Judgement, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
+pub(crate) fn all_fields(judged: &AdmissionDecision, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
     let mut fields = FreeCapacity::from(&judged.admission).fields(settings);
     let caller_fields = caller_fields(judged, settings);
     let has_older = caller_fields.iter().any(|(name, _)| is_older(name));
@@ -89,7 +89,7 @@ fn is_older(name: &HeaderName) -> bool {
 }
 
 /// The fields of the caller share, and of the rate limits that matched a submission.
-pub(crate) fn caller_fields(judged: &Judgement, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
+pub(crate) fn caller_fields(judged: &AdmissionDecision, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
     let room = FreeCapacity::from(&judged.admission).left;
     // Only needed for the older fields.
     let limits = judged.limits.as_ref().filter(|_| settings.x_ratelimit_headers);
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn the_older_fields_show_the_share_of_the_caller_where_it_has_the_least_left() {
         let older = |admission: Admission, share| {
-            let judged = Judgement { admission, limits: None, caller_share: Some(share) };
+            let judged = AdmissionDecision { admission, limits: None, caller_share: Some(share) };
             let fields = all_fields(&judged, &settings(true));
             let shown = |(name, value): &(HeaderName, HeaderValue)| format!("{name}: {}", value.to_str().unwrap());
             fields.iter().filter(|(name, _)| is_older(name)).map(shown).collect::<Vec<_>>()

@@ -1,7 +1,7 @@
 //! The trace span of a submission, which its jobs store as the parent of the spans of their attempts; and the log line
 //! about it, which contains nothing that the caller has sent.
 
-use dripfeed_bucket::{Admission, Admitted, Bucket, BucketError, Judgement};
+use dripfeed_bucket::{Admission, AdmissionDecision, Admitted, Bucket, BucketError};
 use dripfeed_job::{BucketName, Submission};
 use dripfeed_trace::{ActiveSpan, TraceContext, TraceId};
 
@@ -32,7 +32,7 @@ impl SubmissionSpan {
     }
 
     /// Ends the span with the bucket's decision on its only job.
-    pub(crate) fn end(self, bucket: &BucketName, judged: &Result<Judgement, BucketError>) {
+    pub(crate) fn end(self, bucket: &BucketName, judged: &Result<AdmissionDecision, BucketError>) {
         let trace_id = self.trace().map(tracing::field::display);
         match judged.as_ref().map(|judged| &judged.admission) {
             Ok(Admission::Admitted(Admitted { id: job, repeated, .. })) => {
@@ -59,7 +59,7 @@ impl SubmissionSpan {
     }
 
     /// Ends the span with the bucket's decisions on its jobs.
-    pub(crate) fn end_of_many(self, bucket: &BucketName, judged: &[Result<Judgement, BucketError>]) {
+    pub(crate) fn end_of_many(self, bucket: &BucketName, judged: &[Result<AdmissionDecision, BucketError>]) {
         let trace_id = self.trace().map(tracing::field::display);
         let admissions = judged.iter().flatten().map(|judged| &judged.admission);
         let admitted = admissions.filter(|admission| matches!(admission, Admission::Admitted(_))).count();

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
-use dripfeed_auth::{Caller, Waiter};
+use dripfeed_auth::{Caller, LimitedCaller};
 use dripfeed_bucket::{Admitted, Bucket, EndedJob};
 use dripfeed_job::preferences::{self, PREFER};
 use dripfeed_job::{Ending, JobId};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use crate::intake::Intake;
-use crate::request::unread;
+use crate::request::response_memory;
 use crate::submit::ratelimit_fields::FreeCapacity;
 use crate::submit::receipt;
 
@@ -59,7 +59,7 @@ pub(crate) async fn respond(
     admitted: &Admitted,
     wait: SyncWait,
     reader: &Caller,
-    waiter: Waiter,
+    waiter: LimitedCaller,
 ) -> Response {
     let Some(_permit) = intake.waits().enter(waiter.clone()) else {
         return receipt::response(intake.settings(), bucket, admitted);
@@ -70,7 +70,7 @@ pub(crate) async fn respond(
     };
     let may_see = |ended: &EndedJob| ended.outcome.result == Ending::Delivered && intake.keys().is_current(reader);
     let delivered = match ended.filter(may_see) {
-        Some(delivered) => unread::reserve(intake, waiter, upstream_response(delivered)).await.ok(),
+        Some(delivered) => response_memory::reserve(intake, waiter, upstream_response(delivered)).await.ok(),
         None => None,
     };
     let mut response = match delivered {
@@ -95,7 +95,7 @@ pub(crate) async fn wait_until_ended(
     bucket: &Bucket,
     id: JobId,
     wait: SyncWait,
-    waiter: Waiter,
+    waiter: LimitedCaller,
 ) -> bool {
     let Some(_permit) = intake.waits().enter(waiter) else { return false };
     tokio::select! {

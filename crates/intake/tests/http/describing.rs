@@ -174,7 +174,7 @@ async fn concurrent_scrapes_read_the_buckets_once() {
 async fn during_the_drain_delay_an_intake_admits_and_is_not_ready() {
     let harness = Harness::start().await;
     assert_eq!(harness.get("/readyz").await.status, 200);
-    harness.health.leave();
+    harness.health.mark_not_ready();
     harness.get("/readyz").await.refuses(503, "draining");
     assert_eq!(harness.get("/livez").await.status, 200);
     let admitted = harness.ask("POST /v1/buckets/b/jobs", &[], "x").await;

@@ -5,11 +5,11 @@ use axum::body::Body;
 use bytes::Bytes;
 use dripfeed_auth::{ApiKey, ApiKeys, Hosts};
 use dripfeed_bucket::{
-    Bucket, BucketSettings, Buckets, ClaimedJob, Consumer, Feedback, Life, Replica, Settlement, Take,
+    Bucket, BucketSettings, Buckets, ClaimedJob, Consumer, Feedback, JoinKind, Replica, Settlement, Take,
 };
 use dripfeed_http::Health;
 use dripfeed_intake::metrics::{BucketGauges, IntakeMetrics, LimitMetrics, MetricsExporter};
-use dripfeed_intake::{Front, Intake, IntakeSettings, RedisServers};
+use dripfeed_intake::{EntryPoint, Intake, IntakeSettings, RedisServers};
 use dripfeed_job::Job;
 use dripfeed_limit::Services;
 use dripfeed_store::{Durability, PrivateServer, RedisSettings, ServerOptions, Store};
@@ -66,7 +66,7 @@ impl Answer {
     }
 }
 
-pub async fn ask(front: Front, request: Request<Body>) -> Answer {
+pub async fn ask(front: EntryPoint, request: Request<Body>) -> Answer {
     let (parts, body) = front.oneshot(request).await.unwrap().into_parts();
     let body = body.collect().await.unwrap().to_bytes();
     Answer { status: parts.status, headers: parts.headers, body }
@@ -126,7 +126,7 @@ impl Harness {
     }
 
     pub async fn ask(&self, line: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> Answer {
-        ask(self.intake.front(), request(line, headers, body)).await
+        ask(self.intake.entry_point(), request(line, headers, body)).await
     }
 
     pub async fn get(&self, path: &str) -> Answer {
@@ -174,7 +174,7 @@ impl Harness {
 
     /// A replica that claims jobs of `b`.
     pub async fn replica(&self) -> Replica {
-        self.bucket("b").join(Consumer::new("east"), Duration::from_secs(30), Life::First).await.unwrap()
+        self.bucket("b").join(Consumer::new("east"), Duration::from_secs(30), JoinKind::First).await.unwrap()
     }
 
     /// Claims the next job of `b`.

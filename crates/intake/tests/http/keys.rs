@@ -249,7 +249,7 @@ async fn jobs_that_a_caller_sends_at_once_stand_not_all_before_those_of_others()
     let flooder = [("authorization", &*bearer("flooder")), ("content-type", "application/json")];
     let tenant = [("authorization", &*bearer("tenant"))];
     let batch: Vec<_> = (0..200).map(|body| json!({ "body": body })).collect();
-    let (front, operator) = (harness.intake.front(), harness.connect().await);
+    let (front, operator) = (harness.intake.entry_point(), harness.connect().await);
     // Of batches, no more than a hundred jobs of each are on their way.
     for (line, body, many, most) in [(JOBS, "x".to_owned(), 1000, 32), (BATCH, json!(batch).to_string(), 6, 200)] {
         let before = harness.length("b").await;

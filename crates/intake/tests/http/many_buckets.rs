@@ -68,7 +68,7 @@ async fn a_frame_of_many_buckets_names_those_that_need_an_operator() {
 /// Of a new stream.
 async fn first_frame(harness: &Harness) -> Value {
     let mut body =
-        harness.intake.front().oneshot(request("GET /v1/events", &[], Body::empty())).await.unwrap().into_body();
+        harness.intake.entry_point().oneshot(request("GET /v1/events", &[], Body::empty())).await.unwrap().into_body();
     let mut text = String::new();
     while !text.ends_with("\n\n") {
         let piece = body.frame().await.unwrap().unwrap().into_data().unwrap();

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dripfeed_intake::Front;
+use dripfeed_intake::EntryPoint;
 use http_body_util::BodyExt as _;
 use tower::ServiceExt as _;
 
@@ -13,7 +13,7 @@ async fn the_router_of_the_whole_api_is_made_for_the_first_request_that_needs_it
     let harness = Harness::start().await;
     let made = Arc::new(AtomicBool::new(false));
     let (intake, is_made) = (harness.intake.clone(), Arc::clone(&made));
-    let front = Front::new(harness.intake.clone(), move || {
+    let front = EntryPoint::new(harness.intake.clone(), move || {
         is_made.store(true, Ordering::Relaxed);
         intake.router()
     });
@@ -36,7 +36,7 @@ async fn monitors_are_answered_as_by_the_router_of_the_whole_api() {
         }
         for line in ["GET /livez", "GET /readyz", "GET /metrics", "HEAD /readyz", "PUT /livez", "POST /metrics?x"] {
             for host in ["127.0.0.1", "evil.example"] {
-                let by_front = ask(harness.intake.front(), request(line, &[("host", host)], "")).await;
+                let by_front = ask(harness.intake.entry_point(), request(line, &[("host", host)], "")).await;
                 let by_router = harness.intake.router().oneshot(request(line, &[("host", host)], "")).await.unwrap();
                 let case = format!("{line} {host}: {by_front:?}");
                 assert_eq!(by_front.status, by_router.status(), "{case}");

@@ -77,7 +77,7 @@ async fn no_operation_ignores_a_query_parameter() {
 async fn an_operation_ends_and_is_noted_though_its_caller_leaves() {
     let harness = Harness::start().await;
     let mut answering =
-        Box::pin(harness.intake.front().oneshot(request("POST /v1/buckets/b/pause", &[], Body::empty())));
+        Box::pin(harness.intake.entry_point().oneshot(request("POST /v1/buckets/b/pause", &[], Body::empty())));
     assert!(futures::poll!(answering.as_mut()).is_pending(), "Redis was asked");
     drop(answering);
     let noted = async {

@@ -256,7 +256,8 @@ async fn a_lookup_keeps_its_turn_though_its_caller_leaves() {
         let before = begun().await;
         harness.redis.pause().unwrap();
         for _ in 0..4 * LOOKUPS {
-            let mut answering = Box::pin(harness.intake.front().oneshot(request(&format!("GET {path}"), &[], "")));
+            let mut answering =
+                Box::pin(harness.intake.entry_point().oneshot(request(&format!("GET {path}"), &[], "")));
             // Until it is on its way to Redis, if it has a turn.
             for _ in 0..10 {
                 assert!(futures::poll!(answering.as_mut()).is_pending(), "it isn't answered");

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use dripfeed_auth::{ApiKey, BucketSet, Scope, ServiceSet};
-use dripfeed_intake::Front;
+use dripfeed_intake::EntryPoint;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use sfv::{List, Parser};
@@ -24,12 +24,12 @@ fn limit(limit: u64) -> Value {
     json!({ "policies": [{ "id": "each", "key": ["caller"], "tiers": [tier], "message": "slow down" }] })
 }
 
-async fn check_at(front: Front, headers: &[(&str, &str)], body: &Value) -> Answer {
+async fn check_at(front: EntryPoint, headers: &[(&str, &str)], body: &Value) -> Answer {
     ask(front, request("POST /v1/services/shop/check", headers, body.to_string())).await
 }
 
 async fn check(harness: &Harness, body: Value) -> Answer {
-    check_at(harness.intake.front(), &[], &body).await
+    check_at(harness.intake.entry_point(), &[], &body).await
 }
 
 fn remaining(answer: &Answer) -> u64 {
@@ -256,7 +256,7 @@ async fn a_changed_limit_applies_at_once_and_keeps_its_consumption() {
 async fn a_change_reaches_other_intakes() {
     let harness = Harness::start().await;
     let (other, _) = harness.intake(intake_settings()).await;
-    let other = other.front();
+    let other = other.entry_point();
     let seen = async |expected: Option<Value>| {
         let begun = Instant::now();
         loop {
@@ -393,7 +393,7 @@ async fn the_key_is_the_default_caller_of_a_check() {
     assert_eq!(put.status, 200, "{put:?}");
     let check = async |key: &str, body: Value| {
         let headers = [("authorization", &*format!("Bearer {key}"))];
-        check_at(harness.intake.front(), &headers, &body).await.status.as_u16()
+        check_at(harness.intake.entry_point(), &headers, &body).await.status.as_u16()
     };
     // The first decision is the slowest, and one that came too late may be charged: asked again it would be refused.
     assert_eq!(check("west", json!({ "caller": "first" })).await, 200);
@@ -413,7 +413,7 @@ async fn rules_that_a_caller_changes_at_once_stand_not_all_before_those_of_other
     let answered = Arc::new(AtomicUsize::new(0));
     let put = |line: &str, key: &str| {
         let request = request(line, &[("dripfeed-key", key)], limit(1).to_string());
-        let (front, answered) = (harness.intake.front(), Arc::clone(&answered));
+        let (front, answered) = (harness.intake.entry_point(), Arc::clone(&answered));
         tokio::spawn(async move {
             let status = ask(front, request).await.status.as_u16();
             assert!([200, 204, 404].contains(&status), "{status}");

@@ -36,7 +36,7 @@ fn the_sixty_fifth_header_is_refused() {
 }
 
 #[test]
-fn what_goes_beyond_the_bytes_is_not_kept() {
+fn headers_beyond_the_maximum_bytes_are_refused() {
     let mut headers = ForwardHeaders::default();
     let long = "v".repeat(8 * 1024 - 1);
     headers.push("a", &long).unwrap();

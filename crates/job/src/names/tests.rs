@@ -8,7 +8,7 @@ fn plain_names_are_names() {
 }
 
 #[test]
-fn what_could_reach_beyond_its_key_is_no_name() {
+fn a_name_that_could_reach_another_key_is_invalid() {
     let long = "x".repeat(LONGEST + 1);
     for text in ["", ".", "..", "-a", "a/b", "a b", "a{b}", "a*", "а", "a\n", "a:b", long.as_str()] {
         assert!(text.parse::<BucketName>().is_err(), "{text:?}");
@@ -23,7 +23,7 @@ fn an_id_reads_back_as_it_was_written() {
 }
 
 #[test]
-fn what_is_not_canonical_is_no_id() {
+fn a_non_canonical_job_id_is_invalid() {
     for text in ["", "-", "1", "1-", "-1", "01-0", "+1-0", "1-0-0", "1-x", "18446744073709551616-0", " 1-0"] {
         assert!(text.parse::<JobId>().is_err(), "{text:?}");
     }

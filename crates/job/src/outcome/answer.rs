@@ -17,6 +17,7 @@ pub enum UpstreamAnswer {
     Nothing { why: String, timed_out: bool },
 }
 
+/// What an upstream's answer means for its job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Delivered,
@@ -31,8 +32,9 @@ pub enum Verdict {
 }
 
 impl UpstreamAnswer {
+    /// Returns what the answer means for the job.
     #[must_use]
-    pub fn judge(&self) -> Verdict {
+    pub fn verdict(&self) -> Verdict {
         let (status, retry_after, no_retry) = match self {
             Self::Nothing { why, .. } => return Verdict::Failed(why.clone()),
             Self::Status { status, retry_after, no_retry, .. } => (*status, *retry_after, *no_retry),
@@ -59,7 +61,7 @@ impl UpstreamAnswer {
         }
     }
 
-    /// The time until the upstream's quota is reset, if it is used up.
+    /// Returns the time until the upstream's quota is reset, if it is used up.
     #[must_use]
     pub const fn exhausted_for(&self) -> Option<Duration> {
         match self {
@@ -68,7 +70,7 @@ impl UpstreamAnswer {
         }
     }
 
-    /// Whether the call timed out.
+    /// Returns whether the call timed out.
     #[must_use]
     pub const fn timed_out(&self) -> bool {
         matches!(self, Self::Nothing { timed_out: true, .. })
@@ -79,37 +81,37 @@ impl UpstreamAnswer {
 mod tests {
     use super::*;
 
-    fn judge(status: u16, retry_after: Option<u64>, no_retry: bool) -> Verdict {
+    fn verdict(status: u16, retry_after: Option<u64>, no_retry: bool) -> Verdict {
         let retry_after = retry_after.map(Duration::from_secs);
-        UpstreamAnswer::Status { status, retry_after, exhausted_for: None, no_retry }.judge()
+        UpstreamAnswer::Status { status, retry_after, exhausted_for: None, no_retry }.verdict()
     }
 
     #[test]
     fn the_verdicts_are_those_of_the_contract() {
         for status in [200, 201, 202, 204, 299] {
-            assert_eq!(judge(status, None, false), Verdict::Delivered);
+            assert_eq!(verdict(status, None, false), Verdict::Delivered);
         }
         for status in [408, 425, 500, 502, 503, 504, 599] {
-            assert!(matches!(judge(status, None, false), Verdict::Failed(_)), "{status}");
+            assert!(matches!(verdict(status, None, false), Verdict::Failed(_)), "{status}");
         }
         for status in [301, 302, 304, 400, 401, 404, 410, 422] {
-            assert!(matches!(judge(status, None, false), Verdict::Dead(_)), "{status}");
+            assert!(matches!(verdict(status, None, false), Verdict::Dead(_)), "{status}");
         }
-        assert_eq!(judge(429, None, false), Verdict::Throttled { retry_after: None });
-        assert_eq!(judge(503, Some(7), false), Verdict::Throttled { retry_after: Some(Duration::from_secs(7)) });
+        assert_eq!(verdict(429, None, false), Verdict::Throttled { retry_after: None });
+        assert_eq!(verdict(503, Some(7), false), Verdict::Throttled { retry_after: Some(Duration::from_secs(7)) });
         let nothing = UpstreamAnswer::Nothing { why: "timeout".to_owned(), timed_out: true };
-        assert!(matches!(nothing.judge(), Verdict::Failed(_)));
+        assert!(matches!(nothing.verdict(), Verdict::Failed(_)));
     }
 
     #[test]
     fn a_refusal_that_asks_for_no_wait_names_no_time() {
         for status in [429, 503] {
-            assert_eq!(judge(status, Some(0), false), Verdict::Throttled { retry_after: None }, "{status}");
+            assert_eq!(verdict(status, Some(0), false), Verdict::Throttled { retry_after: None }, "{status}");
         }
         let (zero, later) = (Some(Duration::ZERO), Some(Duration::from_secs(3)));
         for (retry_after, exhausted_for, wait) in [(zero, later, later), (zero, zero, None), (None, zero, None)] {
             let answer = UpstreamAnswer::Status { status: 429, retry_after, exhausted_for, no_retry: false };
-            assert_eq!(answer.judge(), Verdict::Throttled { retry_after: wait });
+            assert_eq!(answer.verdict(), Verdict::Throttled { retry_after: wait });
         }
     }
 
@@ -117,7 +119,7 @@ mod tests {
     fn a_used_up_quota_says_how_long_a_429_means() {
         let (short, long) = (Some(Duration::from_secs(3)), Some(Duration::from_secs(9)));
         let wait = |retry_after, exhausted_for| {
-            UpstreamAnswer::Status { status: 429, retry_after, exhausted_for, no_retry: false }.judge()
+            UpstreamAnswer::Status { status: 429, retry_after, exhausted_for, no_retry: false }.verdict()
         };
         assert_eq!(wait(None, long), Verdict::Throttled { retry_after: long });
         assert_eq!(wait(short, long), Verdict::Throttled { retry_after: short });
@@ -126,8 +128,8 @@ mod tests {
     #[test]
     fn no_retry_makes_any_refusal_final_but_never_undoes_a_delivery() {
         for status in [429, 500, 503] {
-            assert!(matches!(judge(status, Some(1), true), Verdict::Dead(_)), "{status}");
+            assert!(matches!(verdict(status, Some(1), true), Verdict::Dead(_)), "{status}");
         }
-        assert_eq!(judge(200, None, true), Verdict::Delivered);
+        assert_eq!(verdict(200, None, true), Verdict::Delivered);
     }
 }

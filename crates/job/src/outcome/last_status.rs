@@ -26,7 +26,7 @@ impl LastStatus {
         code.map(Self::Code).ok_or(BadLastStatus)
     }
 
-    /// `status 410`, or `no answer`.
+    /// Returns the status as text: `status 410`, or `no answer`.
     #[must_use]
     pub fn described(self) -> String {
         match self {

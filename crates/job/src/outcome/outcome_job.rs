@@ -35,7 +35,7 @@ struct OutcomeBody<'a> {
     truncated: bool,
 }
 
-/// The body as JSON. Always the same for a job, as the submission may be repeated under its idempotency key.
+/// Returns the body as JSON. Always the same for a job, as the submission may be repeated under its idempotency key.
 #[must_use]
 pub fn body(bucket: &BucketName, id: JobId, outcome: &Outcome, settled_ms: u64) -> Vec<u8> {
     let answer = outcome.answer.as_ref();

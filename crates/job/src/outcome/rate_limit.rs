@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use sfv::{BareItem, Item, List, ListEntry, Parser};
 
-/// How long the quota is used up (`r=0`): the longest time of all policies. `None` if no policy is used up, or the
-/// value can't be parsed. The caller limits it.
+/// Returns how long the quota is used up (`r=0`): the longest time of all policies. Returns `None` if no policy is used
+/// up, or the value can't be parsed. The caller limits it.
 #[must_use]
 pub fn exhausted_for(value: &str) -> Option<Duration> {
     let policies: List = Parser::new(value).parse().ok()?;

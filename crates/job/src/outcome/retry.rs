@@ -13,7 +13,8 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// The delay after the `failures`-th failed attempt, or `None` if that was the last. `draw` is uniform in `[0, 1)`.
+    /// Returns the delay after the `failures`-th failed attempt, or `None` if that was the last. `draw` is uniform in
+    /// `[0, 1)`.
     #[must_use]
     pub fn after(&self, failures: u32, draw: f64) -> Option<Duration> {
         if failures >= self.attempts {

@@ -6,8 +6,8 @@ use http::HeaderMap;
 use http::header::{DATE, RETRY_AFTER};
 use jiff::fmt::rfc2822;
 
-/// How long an answer with these headers asks to wait, as [`parse`] returns it. A date is compared with the `Date`
-/// header if the server sends it, otherwise with `now`.
+/// Returns how long an answer with these headers asks to wait, as [`parse`] returns it. A date is compared with the
+/// `Date` header if the server sends it, otherwise with `now`.
 #[must_use]
 pub fn of_headers(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name| headers.get(name)?.to_str().ok();

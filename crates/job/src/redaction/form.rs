@@ -3,7 +3,7 @@
 use percent_encoding::percent_decode_str;
 
 use super::pointer::unescaped;
-use super::{MASK, Redaction, Shown};
+use super::{MASK, RedactedText, Redaction};
 
 impl Redaction {
     /// Returns `None` if no field is masked.
@@ -28,7 +28,7 @@ impl Redaction {
     /// In a name, `[` may stand for a nested field.
     fn hides_name(&self, name: &str) -> bool {
         let may_be_json = name.contains(['\0', '{']) || name.trim_start().starts_with(['[', '"']);
-        may_be_json && self.of_json(name) != Shown::Whole
+        may_be_json && self.redact_json(name) != RedactedText::Whole
     }
 
     /// Whether a decoded field of a form body is masked. A field `card[number]` belongs to `card`. A value may be JSON.
@@ -38,7 +38,7 @@ impl Redaction {
             None => unescaped(&pointer[1..]) == first,
             Some((token, _)) => is_within && unescaped(token) == first,
         };
-        self.pointers.iter().any(is_named) || self.of_json(value) != Shown::Whole
+        self.pointers.iter().any(is_named) || self.redact_json(value) != RedactedText::Whole
     }
 }
 

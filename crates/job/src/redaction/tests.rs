@@ -8,22 +8,22 @@ fn redaction() -> Redaction {
 }
 
 #[test]
-fn what_is_named_is_masked_and_nothing_else() {
-    let of = |text: &str| redaction().of_text(text);
-    assert_eq!(of(r#"{"items":["a","b"]}"#), Shown::Masked(r#"{"items":["redacted","b"]}"#.to_owned()));
+fn only_the_named_members_are_masked() {
+    let of = |text: &str| redaction().redact_text(text);
+    assert_eq!(of(r#"{"items":["a","b"]}"#), RedactedText::Masked(r#"{"items":["redacted","b"]}"#.to_owned()));
     for whole in [r#"{"number":4111}"#, "card/number=4111", "", "4111", "\"a\""] {
-        assert_eq!(of(whole), Shown::Whole, "{whole}");
+        assert_eq!(of(whole), RedactedText::Whole, "{whole}");
     }
     // It may have it, and nobody can say where.
     let twice = [r#"{"card":{"number":4111},"card":null}"#, r#"[{"card":{"number":4111,"\u006eumber":1}}]"#];
     for twice in twice {
-        assert_eq!(of(twice), Shown::Hidden, "{twice}");
+        assert_eq!(of(twice), RedactedText::Hidden, "{twice}");
     }
-    assert_eq!(Redaction::default().of_text("{"), Shown::Whole);
+    assert_eq!(Redaction::default().redact_text("{"), RedactedText::Whole);
 }
 
 #[test]
-fn what_may_contain_json_and_is_none_is_hidden() {
+fn a_text_that_may_contain_json_but_is_invalid_is_hidden() {
     let json = r#"{"card":{"number":4111}}"#;
     let in_string = serde_json::to_string(json).unwrap();
     for hidden in [
@@ -41,12 +41,12 @@ fn what_may_contain_json_and_is_none_is_hidden() {
         in_string.replace('{', "\\u007b"),
         in_string,
     ] {
-        assert_eq!(redaction().of_text(&hidden), Shown::Hidden, "{hidden}");
+        assert_eq!(redaction().redact_text(&hidden), RedactedText::Hidden, "{hidden}");
     }
 }
 
 #[test]
-fn what_is_neither_json_nor_a_form_is_hidden_where_it_has_such_a_name() {
+fn other_text_that_contains_a_masked_name_is_hidden() {
     for hidden in [
         "<card><number>4111</number></card>",
         "<c:Number>4111</c:Number>",
@@ -55,19 +55,19 @@ fn what_is_neither_json_nor_a_form_is_hidden_where_it_has_such_a_name() {
         "the card number 4111 is invalid",
         "\"number 4111\"",
     ] {
-        assert_eq!(redaction().of_text(hidden), Shown::Hidden, "{hidden}");
+        assert_eq!(redaction().redact_text(hidden), RedactedText::Hidden, "{hidden}");
     }
     for whole in ["<html><h1>502 Bad Gateway</h1></html>", "no such card", "name=number", "number", "a=1&b=0"] {
-        assert_eq!(redaction().of_text(whole), Shown::Whole, "{whole}");
+        assert_eq!(redaction().redact_text(whole), RedactedText::Whole, "{whole}");
     }
     let of_lists = Redaction::new(&["/0".to_owned(), "/".to_owned()]).unwrap();
-    assert_eq!(of_lists.of_text("status 500"), Shown::Whole, "no name");
+    assert_eq!(of_lists.redact_text("status 500"), RedactedText::Whole, "no name");
 }
 
 #[test]
-fn of_a_form_body_fields_are_masked_by_their_names() {
+fn fields_of_a_form_body_are_masked_by_their_names() {
     let fields = ["/card", "/a~1b", "/items/0", "X-Api-Key"].map(str::to_owned);
-    let of = |text: &str| Redaction::new(&fields).unwrap().of_text(text);
+    let of = |text: &str| Redaction::new(&fields).unwrap().redact_text(text);
     for (text, masked) in [
         ("card=4111", "card=redacted"),
         ("card=4111&name=A%20B+C&card=", "card=redacted&name=A%20B+C&card=redacted"),
@@ -83,7 +83,7 @@ fn of_a_form_body_fields_are_masked_by_their_names() {
         ("n=1&%7B%22card%22%3A4111%7D=&%5B%7B%22card%22%3A4111", "n=1&redacted&redacted"),
         ("%22%7B%5C%22card%5C%22%3A4111%7D%22=1", "redacted"),
     ] {
-        assert_eq!(of(text), Shown::Masked(masked.to_owned()), "{text}");
+        assert_eq!(of(text), RedactedText::Masked(masked.to_owned()), "{text}");
     }
     for whole in [
         "name=card",
@@ -97,9 +97,9 @@ fn of_a_form_body_fields_are_masked_by_their_names() {
         "&=&",
         "=",
     ] {
-        assert_eq!(of(whole), Shown::Whole, "{whole}");
+        assert_eq!(of(whole), RedactedText::Whole, "{whole}");
     }
-    assert_eq!(of("card[number]=4111"), Shown::Hidden, "it contains `[`");
+    assert_eq!(of("card[number]=4111"), RedactedText::Hidden, "it contains `[`");
 }
 
 #[test]
@@ -116,22 +116,22 @@ fn the_answer_in_an_outcome_job_is_masked_as_in_the_outcome() {
         job("NDExMQ==", true),
         chained,
     ] {
-        let shown = redaction().of_text(&hidden);
+        let shown = redaction().redact_text(&hidden);
         let rest = r#""state":"delivered""#;
         let is_masked = |text: &str| text.contains(r#""body":"redacted""#) && text.contains(rest);
-        assert!(matches!(&shown, Shown::Masked(text) if is_masked(text)), "{shown:?}");
+        assert!(matches!(&shown, RedactedText::Masked(text) if is_masked(text)), "{shown:?}");
     }
     for whole in [job(r#"{"card":{}}"#, false), job("thanks", false)] {
-        assert_eq!(redaction().of_text(&whole), Shown::Whole, "{whole}");
+        assert_eq!(redaction().redact_text(&whole), RedactedText::Whole, "{whole}");
     }
     let bytes = job("NDExMQ==", true);
-    assert_eq!(Redaction::new(&["X-Api-Key".to_owned()]).unwrap().of_text(&bytes), Shown::Whole);
+    assert_eq!(Redaction::new(&["X-Api-Key".to_owned()]).unwrap().redact_text(&bytes), RedactedText::Whole);
 }
 
 #[test]
 fn all_else_stays_as_it_was_sent() {
     let fields = ["/card/number", "/card", "/items/1", "/a~1b/c~0d", "/n/0", "/items/01"].map(str::to_owned);
-    let of = |text: &str| Redaction::new(&fields).unwrap().of_text(text);
+    let of = |text: &str| Redaction::new(&fields).unwrap().redact_text(text);
     for (text, masked) in [
         (
             "{ \"z\": 12345678901234567890123, \"items\": [1.10, {\"deep\": [1]}],\n\"a\":1e2}",
@@ -140,10 +140,10 @@ fn all_else_stays_as_it_was_sent() {
         (r#"{"card": {"number": 4111}, "n": {"0": "ü"}}"#, r#"{"card": "redacted", "n": {"0": "redacted"}}"#),
         (r#"{"\u0063ard": null,"a\/b": {"c~d": true}}"#, r#"{"\u0063ard": "redacted","a\/b": {"c~d": "redacted"}}"#),
     ] {
-        assert_eq!(of(text), Shown::Masked(masked.to_owned()), "{text}");
+        assert_eq!(of(text), RedactedText::Masked(masked.to_owned()), "{text}");
     }
     for whole in [r#"[{"card": 1}, "items", 1.10]"#, r#"{"token":"eA==","order":{"n":[1]}}"#, r#"{"q":"a&card=1"}"#] {
-        assert_eq!(of(whole), Shown::Whole, "{whole}");
+        assert_eq!(of(whole), RedactedText::Whole, "{whole}");
     }
 }
 

@@ -63,7 +63,7 @@ impl Policy {
         }
     }
 
-    /// The consecutive steps at `now` of a schedule whose next tick is `from`. Empty if that tick isn't due.
+    /// Returns the consecutive steps at `now` of a schedule whose next tick is `from`. Empty if that tick isn't due.
     #[must_use]
     pub fn steps(&self, timetable: &Timetable, from: u64, now: u64) -> Vec<Step> {
         if from > now {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn of_missed_ticks_the_latest_all_or_none_are_made_up() {
+    fn missed_ticks_are_made_up_by_policy_latest_all_or_none() {
         assert_eq!(steps(Missed::Latest, None, 20, 45), [(20, Some(40), Some(50), 2)]);
         assert_eq!(
             steps(Missed::All, None, 20, 45),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_later_than_the_grace_is_missed() {
+    fn a_tick_later_than_the_grace_is_missed() {
         assert_eq!(steps(Missed::Latest, Some(5), 20, 45), [(20, Some(40), Some(50), 2)]);
         assert_eq!(steps(Missed::Latest, Some(4), 20, 45), [(20, None, Some(50), 3)]);
         assert_eq!(steps(Missed::All, Some(15), 20, 45), [(20, Some(30), Some(40), 1), (40, Some(40), Some(50), 0)]);

@@ -50,7 +50,8 @@ pub struct DueTicks {
 }
 
 impl Timetable {
-    /// `expression` has five fields: minute, hour, day of the month, month, day of the week. `zone`: an IANA name.
+    /// Parses a cron expression of five fields: minute, hour, day of the month, month, day of the week. `zone`: an IANA
+    /// name.
     ///
     /// # Errors
     /// For an expression that can't be read, one that has no tick, and an unknown zone.
@@ -82,6 +83,8 @@ impl Timetable {
         Ok(timetable)
     }
 
+    /// Creates a timetable with a tick in each `period`, counted from the epoch.
+    ///
     /// # Errors
     /// For less than a second, or more than a leap year.
     pub fn every(period: Duration) -> Result<Self, BadTimetable> {
@@ -92,7 +95,7 @@ impl Timetable {
         Err(BadTimetable { member: "every", reason })
     }
 
-    /// The first tick after `ms`, or `None` if there are no more.
+    /// Returns the first tick after `ms`, or `None` if there are no more.
     #[must_use]
     pub fn next_after(&self, ms: u64) -> Option<u64> {
         match self {
@@ -104,7 +107,7 @@ impl Timetable {
         }
     }
 
-    /// The ticks from `first`, which is a tick, up to `now`: their number, and the latest `keep` of them.
+    /// Returns the ticks from `first`, which is a tick, up to `now`: their number, and the latest `keep` of them.
     #[must_use]
     pub fn due(&self, first: u64, now: u64, keep: usize) -> DueTicks {
         let mut due = DueTicks { count: 0, latest: VecDeque::new() };

@@ -68,7 +68,7 @@ pub fn show(duration: Duration) -> String {
         .map_or_else(|_| format!("{}s", duration.as_secs()), |signed| format!("{signed:#}"))
 }
 
-/// Whole milliseconds, rounded up, so that waiting for them is long enough.
+/// Returns whole milliseconds, rounded up, so that waiting for them is long enough.
 #[must_use]
 pub fn ms_up(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)

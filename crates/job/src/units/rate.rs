@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::units::duration;
 
 /// Lua's numbers are doubles, which represent integers exactly up to here. All products in scripts must be below it.
-pub const EXACT: u64 = 1 << 53;
+pub const MAX_EXACT_INTEGER: u64 = 1 << 53;
 
 /// A leap year. A longer period is most likely a mistake.
 const MAX_PERIOD_US: u64 = 366 * 24 * 3600 * 1_000_000;
@@ -45,7 +45,7 @@ pub enum BadRate {
 }
 
 impl Rate {
-    /// `limit` calls per `period`.
+    /// Creates a rate of `limit` calls per `period`.
     ///
     /// # Errors
     /// When one of them is zero, or both are too large to be counted exactly.
@@ -63,7 +63,7 @@ impl Rate {
             return Err(BadRate::Zero(shown()));
         }
         // The largest product in scripts is that of a period and the limit.
-        let exact = period_us.checked_mul(limit).is_some_and(|product| product < EXACT);
+        let exact = period_us.checked_mul(limit).is_some_and(|product| product < MAX_EXACT_INTEGER);
         if period_us > MAX_PERIOD_US || limit > period_us || !exact {
             return Err(BadRate::OutOfRange(shown()));
         }
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rate_says_why() {
+    fn an_invalid_rate_is_refused_with_the_reason() {
         for text in ["", "10", "/s", "10/", "ten/s", "-1/s", "1.5/s", "10/5"] {
             assert!(matches!(rate(text), Err(BadRate::Unreadable(_))), "{text:?}");
         }

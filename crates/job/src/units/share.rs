@@ -24,7 +24,7 @@ pub struct Share(u64);
 pub struct BadShare(String);
 
 impl Share {
-    /// The share of `whole`, rounded down.
+    /// Returns the share of `whole`, rounded down.
     #[must_use]
     pub const fn of(self, whole: u64) -> u64 {
         // Computed in two parts, so that the products don't overflow.
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_share_is_refused() {
+    fn an_invalid_share_is_refused() {
         for text in ["", "%", "25", "0%", "0.001%", "100.01%", "-1%", "1.%", ".5%", "1e1%", "99999%", "a%"] {
             assert_eq!(parts(text), None, "{text:?}");
         }

@@ -21,7 +21,7 @@ const VERSION: &str = "v";
 /// Larger bodies become base64 if that is shorter: as a JSON string a body may be six times as long.
 const LARGE: usize = 64 * 1024;
 
-/// The element of a new job without the members that the admit script prepends.
+/// Returns the element of a new job without the members that the admit script prepends.
 #[must_use]
 pub fn encode(submission: &Submission) -> String {
     let mut content = String::with_capacity(submission.body.len() + 64);
@@ -70,7 +70,7 @@ pub fn decode(id: JobId, element: &[u8]) -> Result<Job, Unreadable> {
     Ok(Job { bytes: counted_bytes(element), ..job })
 }
 
-/// The members as fields of a stream entry.
+/// Returns the members as fields of a stream entry.
 ///
 /// # Errors
 /// When the element isn't a JSON object with string members.
@@ -87,8 +87,8 @@ fn field(name: String, value: Bytes) -> Result<(Bytes, Bytes), Unreadable> {
     Ok((name.into(), value))
 }
 
-/// The bytes that an element counts against `capacity_bytes`: the length of its content, as `encode` returned it.
-/// Elements that were added by hand count 0.
+/// Returns the bytes that an element counts against `capacity_bytes`: the length of its content, as `encode` returned
+/// it. Elements that were added by hand count 0.
 #[must_use]
 pub fn counted_bytes(element: &[u8]) -> u64 {
     if !is_ours(element) {

@@ -1,4 +1,4 @@
-//! Figures as bars beside their bounds.
+//! Bars of figures, with their bounds.
 
 use plotters::chart::ChartBuilder;
 use plotters::element::{PathElement, Rectangle, Text};

@@ -1,4 +1,4 @@
-//! What got through per 100 ms: a panel for each approach, all over the same time.
+//! Allowed calls per 100 ms: a panel for each approach, with a common time axis.
 
 use std::time::Duration;
 

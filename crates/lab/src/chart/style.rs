@@ -1,4 +1,4 @@
-//! Colours and letters, the head of a chart and its legend.
+//! Colours and fonts, title and legend of a chart.
 
 use plotters::element::{PathElement, Rectangle, Text};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -13,16 +13,16 @@ pub(super) const GRID: RGBColor = RGBColor(229, 231, 235);
 pub(super) const AXIS: RGBColor = RGBColor(156, 163, 175);
 const INK: RGBColor = RGBColor(31, 41, 55);
 const PALE_INK: RGBColor = RGBColor(90, 98, 112);
-/// Amber and blue: also apart for eyes that see no red or green.
+/// Amber and blue, which are distinct also with red-green colour blindness.
 const PUBLISHED: RGBColor = RGBColor(217, 119, 6);
 const OURS: RGBColor = RGBColor(37, 99, 235);
 pub(super) const BOUND: RGBColor = RGBColor(190, 24, 60);
 
-/// Free of drawings at the left and right.
+/// The margin at the left and right.
 pub(super) const MARGIN: i32 = 24;
-/// A letter of the legend is about as wide.
+/// The approximate width of a letter of the legend.
 const LETTER: i32 = 6;
-/// Title and legend.
+/// The height of title and legend.
 pub(super) const HEAD: u32 = 74;
 
 pub(super) fn colour(whose: Implementation) -> RGBColor {
@@ -48,13 +48,13 @@ pub(super) fn small_at_the_right() -> TextStyle<'static> {
     small().pos(Pos::new(HPos::Right, VPos::Top))
 }
 
-/// What stands for what in a chart.
+/// The symbol of a legend entry.
 pub(super) enum LegendSign {
     Bar(RGBColor),
     Dashes,
 }
 
-/// The title, and below it the legend.
+/// Draws the title, and below it the legend.
 pub(super) fn head(area: &Area<'_>, title: &str, legend: &[(LegendSign, &str)]) -> Result<(), LabError> {
     let bold = ("sans-serif", 18).into_font().style(FontStyle::Bold).color(&INK);
     area.draw(&Text::new(title.to_owned(), (MARGIN, 14), bold)).map_err(wrong)?;

@@ -33,7 +33,7 @@ fn is_well_formed(svg: &str) {
     assert!(open.is_empty(), "{open:?}");
 }
 
-/// How many rectangles are of this colour.
+/// Returns the number of rectangles of this colour.
 fn rectangles(svg: &str, colour: &str) -> usize {
     svg.split('<').filter(|tag| tag.starts_with("rect") && tag.contains(colour)).count()
 }

@@ -24,9 +24,9 @@ const PER_S: f64 = 400.0;
 const WORKERS: usize = 3;
 const IN_FLIGHT: u32 = 50;
 const LOAD: Duration = Duration::from_secs(10);
-/// Of one call.
+/// The duration of one call.
 const UPSTREAM: Duration = Duration::from_millis(50);
-/// What may come at once after a quiet time.
+/// The burst after an idle time.
 const BURST: u64 = 20;
 const KILLED_AFTER: usize = 1300;
 

@@ -1,5 +1,5 @@
-//! Loops that go on until 400 calls have passed, where 300 may pass in 10 s: gates, windows, and bounded queues in
-//! front of a processor that leaks as much.
+//! Loops that run until 400 calls were allowed, with a limit of 300 calls in 10 s: gates, windows, and bounded queues
+//! in front of a processor with the same rate.
 
 mod published;
 mod time_per_check;
@@ -24,7 +24,7 @@ const WINDOW: Duration = Duration::from_secs(10);
 const PER_S: f64 = 30.0;
 const SECOND: Duration = Duration::from_secs(1);
 const BIN: Duration = Duration::from_millis(100);
-/// Of a bucket: what the network may bunch.
+/// The burst of a bucket: calls that the network may delay together.
 const BURST: u64 = 3;
 /// How long one caller tries a gate of one call a second.
 const AT_THE_GATE: Duration = Duration::from_millis(4900);
@@ -92,7 +92,7 @@ async fn one_caller(testbed: &Testbed) -> Result<PassedCalls, LabError> {
     for_as_long_as(AT_THE_GATE, crate::load::PAUSE, || async { passes(limiter, &call("tiger")).await }).await
 }
 
-/// The loop submits; what gets through is what the upstream sees.
+/// The loop submits jobs; the calls that the upstream gets are counted.
 async fn bucket(testbed: &Testbed, kind: Kind) -> Result<PassedCalls, LabError> {
     let served = Upstream::new(Duration::ZERO).serve().await?;
     let settings = buckets::settings(buckets::name(kind.as_str())?, kind, LIMIT, ("30/s".parse()?, BURST), 10);

@@ -11,7 +11,8 @@ use crate::results::{ChartData, Results, Row};
 use crate::testbed::Testbed;
 
 const ROUNDS: usize = 60;
-/// In flight at once, and one after the other by each: Redis isn't left to wait for us, which would cost it time too.
+/// Concurrent callers, each with one call at a time, so that Redis is never idle: waiting for us would cost it time,
+/// too.
 const CALLERS: usize = 32;
 const DECISIONS: usize = 32;
 

@@ -20,13 +20,13 @@ const WINDOW: Duration = Duration::from_secs(1);
 const GAP: Duration = Duration::from_millis(25);
 const PER_S: f64 = 20.0;
 const LOAD: Duration = Duration::from_secs(5);
-/// Between the calls of a client that never slows down.
+/// The time between the calls of a client that never slows down.
 const PAUSE: Duration = Duration::from_millis(4);
 
 const LOG: &str = "policies: [{ id: log, tiers: [{ kind: log, limit: 20, period: 1s, min_gap: 25ms }] }]";
 const COUNTING_DENIED: &str =
     "policies: [{ id: denied, tiers: [{ kind: log, limit: 20, period: 1s, count_denied: true }] }]";
-/// As these policies have it.
+/// The interval of reports in these policies.
 const SYNC: Duration = Duration::from_millis(500);
 const TOLD_NOW_AND_THEN: &str = "
 policies: [{ id: reported, key: [caller], consistency: async, sync: 500ms,
@@ -102,7 +102,7 @@ async fn calls_per_decision(testbed: &Testbed, tiers: u64) -> Result<f64, LabErr
     }
     policy.push_str("] }]");
     let limiter = testbed.limiter("tiers", &policy).await?;
-    // So that Redis knows the script.
+    // Loads the script into Redis.
     passes(&limiter, &call("tiger")).await?;
     let before = CommandStats::so_far(testbed.store()).await?;
     for _ in 0..DECISIONS {
@@ -120,7 +120,7 @@ mod tests {
     #[tokio::test]
     async fn counts_that_are_reported_cost_a_read_of_each_counter_and_a_call_for_each_sync() {
         let testbed = Testbed::private().await.unwrap();
-        // On a machine that stands still, an answer stays out and the counter is read once more.
+        // If the machine is suspended, an answer is late, and the counter is read once more.
         let mut rows = Vec::new();
         loop {
             let row = told_now_and_then(&testbed).await.unwrap();

@@ -18,16 +18,16 @@ use crate::testbed::Testbed;
 
 const SLAS: &str = include_str!("service_levels/slas.yaml");
 const SYNC: Duration = Duration::from_secs(1);
-/// What it may take on top until all is reported and learned.
+/// The additional calls until all counts are reported and read.
 const TELLING: Duration = Duration::from_millis(50);
-/// Of the loud tenant, in a window of a minute.
+/// The limit of the loud tenant in a window of a minute.
 const THRESHOLD: u64 = 600;
 const WINDOW: Duration = Duration::from_secs(60);
 
 const PUBLISHED_CALLS_PER_S: u64 = 75;
 const PUBLISHED_P95_MS: u64 = 1;
 
-/// How one way of counting did.
+/// The result of one kind of counting.
 struct Run {
     load: Load,
     redis: Commands,
@@ -90,7 +90,7 @@ async fn levels(testbed: &Testbed, service: &str, consistency: Consistency) -> R
     Ok(Run { load, redis })
 }
 
-/// The service levels as they stand, shared between the instances in this way.
+/// Returns the published service levels, with this consistency between the instances.
 fn counted_by(consistency: Consistency) -> Result<Policies, LabError> {
     let levels = dripfeed_limit::load::yaml(SLAS)?;
     let shared = |level: &Policy| Policy::new(PolicySettings { consistency, ..level.settings().clone() });

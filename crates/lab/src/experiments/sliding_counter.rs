@@ -19,7 +19,7 @@ pub(crate) const LIMIT: u64 = 40;
 pub(crate) const WINDOW: Duration = Duration::from_secs(2);
 const PER_S: f64 = 20.0;
 const GATEWAYS: usize = 3;
-/// Calls that each gateway has under decision at once.
+/// Concurrent decisions of each gateway.
 const AT_ONCE: usize = 4;
 const LOAD: Duration = Duration::from_secs(6);
 const PAUSE: Duration = Duration::from_millis(10);
@@ -28,7 +28,7 @@ const POLICIES: &str = "policies: [{ id: gateway, tiers: [{ kind: sliding, limit
 
 pub(crate) async fn run(testbed: &Testbed) -> Result<Results, LabError> {
     let example = at_times::example(testbed).await?;
-    // From the beginning of a window on, so that all of them are whole.
+    // Starts at the beginning of a window, so that no window is incomplete.
     tokio::time::sleep(testbed.clock().until_next(WINDOW)).await;
     let (replayed, ours) = try_join!(gateways_published(testbed), gateways(testbed))?;
     let in_window = |passes: &PassedCalls| passes.most_in_aligned(WINDOW, testbed.clock());

@@ -27,8 +27,8 @@ impl CombinedDecision {
         Self { decision, requests }
     }
 
-    /// The verdicts on each request, in the order of the requests. A request without verdicts has no limits, or another
-    /// request was refused before it was checked.
+    /// Returns the verdicts on each request, in the order of the requests. A request without verdicts has no limits, or
+    /// another request was refused before it was checked.
     pub fn requests(&self) -> impl Iterator<Item = Vec<&PolicyVerdict>> {
         self.requests.iter().map(|places| places.iter().filter_map(|at| self.decision.policies.get(*at)).collect())
     }

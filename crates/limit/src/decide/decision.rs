@@ -101,12 +101,12 @@ impl Decision {
         Self::of(plan.scopes().iter().zip(verdicts).map(policy_verdict).collect())
     }
 
-    /// Whether leases were taken, which expire unless they are released.
+    /// Returns whether leases were taken, which expire unless they are released.
     pub fn has_leases(&self) -> bool {
         self.charges.iter().any(|charge| charge.scope.policy.has_leases())
     }
 
-    /// `None` if the request was allowed, or waiting doesn't help.
+    /// Returns `None` if the request was allowed, or waiting doesn't help.
     pub fn retry_after(&self) -> Option<Duration> {
         match self.wait {
             Wait::After(wait) if !self.allowed => Some(wait),
@@ -114,13 +114,13 @@ impl Decision {
         }
     }
 
-    /// The verdicts of the enforced policies that refuse the request.
+    /// Returns the verdicts of the enforced policies that refuse the request.
     pub fn violated(&self) -> impl Iterator<Item = &PolicyVerdict> {
         self.policies.iter().filter(|verdict| !verdict.allowed && verdict.policy.settings().mode == Mode::Enforce)
     }
 
-    /// The message for a refused caller: that the request can never be allowed, or that of the first policy that
-    /// refuses.
+    /// Returns the message for a refused caller: that the request can never be allowed, or that of the first policy
+    /// that refuses.
     pub fn message(&self) -> Option<String> {
         let never = |verdict: &&PolicyVerdict| verdict.tiers.iter().any(|tier| tier.wait == Wait::Never);
         if let Some(verdict) = self.violated().find(never) {
@@ -135,7 +135,7 @@ impl Decision {
 }
 
 impl TierVerdict {
-    /// `remaining` as shown in answers: at most the limit, which is shown beside it.
+    /// Returns `remaining` as shown in answers: at most the limit, which is shown beside it.
     pub fn shown_remaining(&self) -> u64 {
         self.remaining.min(self.limit)
     }

@@ -53,7 +53,7 @@ impl KeyIndex {
         Self { keys, ..Self::default() }
     }
 
-    /// With shared policies, for scripts that call `limit_know` before they read a plan.
+    /// Enables shared policies, for scripts that call `limit_load_policies` before they read a plan.
     #[must_use]
     pub fn with_policies(self) -> Self {
         Self { policies: CommonPolicies::Known { policies: Vec::new(), packed: Packed::default() }, ..self }
@@ -65,7 +65,7 @@ impl KeyIndex {
         Some(KNOWN_POLICY + self.policies.number_of(policy, pack)?)
     }
 
-    /// The index of `key` in `KEYS`, counted from 1. Adds the key if it is new.
+    /// Returns the index of `key` in `KEYS`, counted from 1. Adds the key if it is new.
     pub fn place(&mut self, key: &str) -> u64 {
         if let Some(place) = self.places.get(key) {
             return *place;
@@ -84,7 +84,7 @@ impl KeyIndex {
         self.keys
     }
 
-    /// The keys, and the shared policies as `limit_know` reads them.
+    /// Returns the keys, and the shared policies as `limit_load_policies` reads them.
     pub fn into_keys_and_policies(self) -> (Vec<String>, Vec<u8>) {
         match self.policies {
             CommonPolicies::None => (self.keys, Vec::new()),

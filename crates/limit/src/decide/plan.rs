@@ -104,7 +104,7 @@ impl Scope {
 }
 
 impl Plan {
-    /// The scopes of `request`: one for each policy in force.
+    /// Creates the scopes of `request`: one for each policy in force.
     pub fn new(policies: &Policies, keys: &ScopeKeys, request: &Request<'_>) -> Self {
         let scope = |(policy, variables): (Arc<Policy>, _)| {
             let ScopeName { key, values } = policy.scope(request, &variables, keys);
@@ -114,8 +114,8 @@ impl Plan {
         Self::of(policies.of(request).into_iter().map(scope).collect())
     }
 
-    /// A plan for a pace, which belongs to no request: `tiers` as [`load::pace`](crate::load::pace) returns them, with
-    /// their state in `key`. A missing state of a pace was lost, and counts as used up.
+    /// Creates a plan for a pace, which belongs to no request: `tiers` as [`load::pace`](crate::load::pace) returns
+    /// them, with their state in `key`. A missing state of a pace was lost, and counts as used up.
     pub fn pace(tiers: Vec<Tier>, key: String) -> Self {
         let policy = Arc::new(Policy::of_pace(tiers));
         Self::of(vec![Scope {
@@ -129,8 +129,8 @@ impl Plan {
         }])
     }
 
-    /// The same plan, for scripts that set a speed: it lowers the rate of buckets and gates, or without any of them the
-    /// limit of the shortest window.
+    /// Returns the same plan, for scripts that set a speed: it lowers the rate of buckets and gates, or without any of
+    /// them the limit of the shortest window.
     #[must_use]
     pub fn at_a_speed(mut self) -> Self {
         for scope in &mut self.scopes {
@@ -148,7 +148,7 @@ impl Plan {
         Self { id, scopes }
     }
 
-    /// Whether no policy applies, so that the request is allowed without a check.
+    /// Returns whether no policy applies, so that the request is allowed without a check.
     pub fn is_empty(&self) -> bool {
         self.scopes.is_empty()
     }
@@ -169,12 +169,12 @@ impl Plan {
         self.scopes
     }
 
-    /// The policies, in the order of the scopes in a report.
+    /// Returns the policies, in the order of the scopes in a report.
     pub fn policies(&self) -> impl Iterator<Item = &Policy> {
         self.scopes.iter().map(|scope| scope.policy.as_ref())
     }
 
-    /// The message of a policy for refused callers.
+    /// Returns the message of a policy for refused callers.
     pub fn message(&self, id: &PolicyId) -> Option<&str> {
         self.policies().find(|policy| policy.id() == id)?.settings().message.as_deref()
     }

@@ -110,18 +110,18 @@ pub(crate) struct Count {
 
 impl Count {
     /// Charges `calls`.
-    pub(crate) fn charging(scope: &Scope, calls: u64, passed: Instant) -> Self {
+    pub(crate) fn charge(scope: &Scope, calls: u64, passed: Instant) -> Self {
         Self { plan: Plan::of(vec![scope.costing(calls)]), taken_back: None, passed }
     }
 
     /// Refunds `calls`, before `ends_us` of the Redis clock.
-    pub(crate) fn taking_back(scope: &Scope, calls: u64, ends_us: Option<u64>) -> Self {
-        Self { taken_back: Some(ends_us.unwrap_or(0)), ..Self::charging(scope, calls, Instant::now()) }
+    pub(crate) fn refund(scope: &Scope, calls: u64, ends_us: Option<u64>) -> Self {
+        Self { taken_back: Some(ends_us.unwrap_or(0)), ..Self::charge(scope, calls, Instant::now()) }
     }
 
     /// Only reads the state.
-    pub(crate) fn looking(scope: &Scope) -> Self {
-        Self::charging(scope, 0, Instant::now())
+    pub(crate) fn read(scope: &Scope) -> Self {
+        Self::charge(scope, 0, Instant::now())
     }
 
     /// The script's argument: the time in µs before which the calls are refunded, or `-` and how many µs ago the last

@@ -43,7 +43,7 @@ if code == BUCKET then
       if n > tier.burst then return -1 end
       local excess = tier.level + n * tier.period - tier.full
       if excess <= 0 then return 0 end
-      return limit_div_up(excess, tier.limit)
+      return limit_div_ceil(excess, tier.limit)
     end,
 
     -- Calls that were counted without a check may exceed `full`. The level is limited to twice that, or to what it was
@@ -59,8 +59,8 @@ if code == BUCKET then
     end,
 
     left = function(tier)
-      local left = limit_div_down(tier.full - tier.level, tier.period)
-      return left > 0 and left or 0, limit_div_up(tier.level, tier.limit)
+      local left = limit_div_floor(tier.full - tier.level, tier.period)
+      return left > 0 and left or 0, limit_div_ceil(tier.level, tier.limit)
     end,
 
     write = function(tier)
@@ -85,9 +85,9 @@ if code == BUCKET then
           tier.level = old.level
           if was ~= tier.period then
             -- Whole calls and the rest separately: the product of a level and a period would not be exact.
-            local calls = limit_div_down(old.level, was)
+            local calls = limit_div_floor(old.level, was)
             local rest = old.level - calls * was
-            calls = math.min(calls, limit_div_down(most, tier.period))
+            calls = math.min(calls, limit_div_floor(most, tier.period))
             tier.level = calls * tier.period + math.ceil(rest * (tier.period / was))
           end
           tier.level = math.min(tier.level, most)

@@ -45,10 +45,10 @@ if code == SLIDING then
       if n > limit then return -1 end
       if tier.prev * (period - into) + (tier.cur + n) * period <= limit * period then return 0 end
       if tier.cur + n <= limit then
-        return period - limit_div_down((limit - tier.cur - n) * period, tier.prev) - into
+        return period - limit_div_floor((limit - tier.cur - n) * period, tier.prev) - into
       end
       -- Not within this window. In the next one, its count becomes the previous one.
-      return 2 * period - into - limit_div_down((limit - n) * period, tier.cur)
+      return 2 * period - into - limit_div_floor((limit - n) * period, tier.cur)
     end,
 
     charge = function(tier, _, n)
@@ -60,7 +60,7 @@ if code == SLIDING then
 
     left = function(tier)
       local rest = tier.period - tier.into
-      local left = tier.limit - tier.cur - limit_div_up(tier.prev * rest, tier.period)
+      local left = tier.limit - tier.cur - limit_div_ceil(tier.prev * rest, tier.period)
       local resets = tier.cur > 0 and rest + tier.period or tier.prev > 0 and rest or 0
       return left > 0 and left or 0, resets
     end,
@@ -85,7 +85,7 @@ if code == SLIDING then
           -- The previous window may be within the current one, if that is longer.
           if was < tier.period then prev, cur = 0, prev + cur end
           -- Keeps what was consumed beyond a lowered limit, as long as the numbers are exact, and fit into five bytes.
-          local most = math.min(limit_div_down(2 ^ 51, tier.period), 2 ^ 40 - 1)
+          local most = math.min(limit_div_floor(2 ^ 51, tier.period), 2 ^ 40 - 1)
           tier.prev, tier.cur = math.min(prev, most), math.min(cur, most)
         end,
 

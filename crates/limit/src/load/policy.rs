@@ -86,7 +86,7 @@ fn tiers_of(items: Vec<Json>, faults: &mut LoadFaults) -> Vec<Tier> {
         tier(item).unwrap_or_else(|found| {
             let place = format!("tiers[{at}]");
             faults.extend(found.into_iter().map(|fault| LoadFault { place: join(&place, &fault.place), ..fault }));
-            Tier::unread()
+            Tier::placeholder()
         })
     };
     items.into_iter().enumerate().map(read).collect()
@@ -113,14 +113,14 @@ pub(super) fn read(item: Json, faults: &mut LoadFaults) -> Option<PolicySettings
     let key = key.map(|(at, part)| keep(faults, &format!("key[{at}]"), key_part(part)).unwrap_or(KeyPart::Caller));
     let key = key.collect();
     let cost = keep(faults, "cost", cost(raw.cost.as_ref()));
-    let tiers = raw.tiers.map_or_else(|| vec![Tier::unread()], |items| tiers_of(items, faults));
+    let tiers = raw.tiers.map_or_else(|| vec![Tier::placeholder()], |items| tiers_of(items, faults));
     let sync = match raw.sync.as_deref() {
         // Whether `sync` is allowed is unknown.
         Some(_) if !is_read(faults, "consistency") => None,
         text => keep(faults, "sync", sync(text, raw.consistency)),
     };
     Some(PolicySettings {
-        id: id.unwrap_or_else(PolicyId::unread),
+        id: id.unwrap_or_else(PolicyId::placeholder),
         enabled: raw.enabled,
         mode: match raw.mode {
             RawMode::Enforce => Mode::Enforce,

@@ -73,11 +73,12 @@ pub(super) fn read(item: Json, faults: &mut LoadFaults) -> Option<PolicySettings
     if is_too_many(faults, MOST_TIERS, "tiers", "tiers", tiers.len()) {
         return None;
     }
-    let id = keep(faults, "id", raw.id.parse()).unwrap_or_else(PolicyId::unread);
+    let id = keep(faults, "id", raw.id.parse()).unwrap_or_else(PolicyId::placeholder);
     let path = keep(faults, "match", template(&raw.r#match.path_pattern));
     let matching = matching(&raw.r#match.methods, path.as_deref(), faults).unwrap_or_default();
     let tiers = tiers.iter().enumerate();
-    let tiers = tiers.map(|(at, raw)| keep(faults, &format!("tiers[{at}]"), tier(*raw)).unwrap_or_else(Tier::unread));
+    let tiers =
+        tiers.map(|(at, raw)| keep(faults, &format!("tiers[{at}]"), tier(*raw)).unwrap_or_else(Tier::placeholder));
     let tiers = tiers.collect();
     let key = key(path.as_deref());
     Some(PolicySettings { enabled: raw.enabled, matching, key, ..PolicySettings::new(id, tiers) })

@@ -24,7 +24,7 @@ impl BadPolicy {
         Self { faults }
     }
 
-    /// The faults, at least one.
+    /// Returns the faults, at least one.
     pub fn faults(&self) -> &[PolicyFault] {
         &self.faults
     }
@@ -70,7 +70,7 @@ pub enum PolicyFault {
 }
 
 impl PolicyFault {
-    /// The member with the fault.
+    /// Returns the member with the fault.
     pub fn place(&self) -> String {
         match self {
             Self::NoTiers | Self::ManyTiers(_) => "tiers".to_owned(),

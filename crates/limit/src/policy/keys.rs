@@ -31,7 +31,7 @@ pub(crate) struct ScopeName {
 }
 
 impl ScopeKeys {
-    /// `tag`: the name of the bucket or service.
+    /// Creates the keys. `tag`: the name of the bucket or service.
     pub fn new(prefix: &str, tag: &str, salt: Salt) -> Self {
         // A brace would end the hash tag.
         let tag = if tag.is_empty() || tag.contains(['{', '}']) { plain_or_hash(tag) } else { tag.to_owned() };

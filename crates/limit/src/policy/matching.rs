@@ -1,14 +1,14 @@
 //! The requests that a policy matches: methods, and a path template.
 
 mod bad_match;
-mod spelling;
+mod normalize;
 mod template;
 
 use std::cmp::Ordering;
 
 pub use self::bad_match::BadMatch;
 use self::bad_match::MOST_METHODS;
-pub(crate) use self::spelling::spelled;
+pub(crate) use self::normalize::normalized;
 pub use self::template::Template;
 pub(crate) use self::template::Variables;
 

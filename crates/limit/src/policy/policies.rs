@@ -29,7 +29,7 @@ pub struct DuplicateId {
 }
 
 impl Policies {
-    /// A set of policies that decide together.
+    /// Creates a set of policies that decide together.
     ///
     /// # Errors
     /// When two policies have the same id.
@@ -51,8 +51,8 @@ impl Policies {
         self.all.is_empty()
     }
 
-    /// Whether any policy counts by a field of the body.
-    pub fn see_bodies(&self) -> bool {
+    /// Returns whether any policy counts by a field of the body.
+    pub fn need_bodies(&self) -> bool {
         self.iter().any(|policy| policy.settings().key.iter().any(|part| matches!(part, KeyPart::Field(_))))
     }
 

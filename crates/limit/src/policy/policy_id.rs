@@ -31,7 +31,7 @@ impl PolicyId {
     }
 
     /// A placeholder for an id that can't be parsed; never used.
-    pub(crate) fn unread() -> Self {
+    pub(crate) fn placeholder() -> Self {
         Self("?".to_owned())
     }
 

@@ -36,7 +36,7 @@ pub struct PolicySettings {
 }
 
 impl PolicySettings {
-    /// An enforced policy for all requests, with one scope.
+    /// Creates an enforced policy for all requests, with one scope.
     pub fn new(id: PolicyId, tiers: Vec<Tier>) -> Self {
         Self {
             id,

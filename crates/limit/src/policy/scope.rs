@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
-use crate::policy::matching::{Match, Variables, spelled};
+use crate::policy::matching::{Match, Variables, normalized};
 use crate::policy::request::Request;
 
 /// Longer values are hashed, because Redis keeps the names of keys in memory.
@@ -146,7 +146,7 @@ fn endpoint(request: &Request<'_>, matched: &Match) -> KeyPartValue<'static> {
             let is_known = method.is_empty() || METHODS.contains(&&*method) || matched.names_method(&method);
             if is_known { KeyPartValue::Named(name) } else { KeyPartValue::Brought(name) }
         }
-        _ => KeyPartValue::Brought(format!("{method} {}", spelled(request.path)).into()),
+        _ => KeyPartValue::Brought(format!("{method} {}", normalized(request.path)).into()),
     }
 }
 
@@ -158,7 +158,7 @@ fn field(value: &Json) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The network of a client: an IPv4 address, or the first 64 bits of an IPv6 address, which one subscriber has.
+/// Returns the network of a client: an IPv4 address, or the first 64 bits of an IPv6 address, which one subscriber has.
 #[must_use]
 pub fn subscriber(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {

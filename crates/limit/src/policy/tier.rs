@@ -5,7 +5,7 @@ mod checked;
 use std::fmt;
 use std::time::Duration;
 
-use dripfeed_job::rate::EXACT;
+use dripfeed_job::rate::MAX_EXACT_INTEGER;
 use dripfeed_job::{Rate, duration};
 
 use crate::policy::calendar::Calendar;
@@ -55,22 +55,22 @@ pub enum Align {
 }
 
 impl Tier {
-    /// The bucket of a rate. A burst that is too large to be counted exactly becomes the largest that can be.
+    /// Creates the bucket of a rate. A burst that is too large to be counted exactly becomes the largest that can be.
     pub fn of_rate(rate: Rate, burst: u64) -> Self {
         let kind = TierKind::Bucket { burst: burst.clamp(1, Self::most_burst(rate)) };
         Self { limit: rate.limit(), period_us: rate.period_us(), kind }
     }
 
     /// A placeholder for a tier that can't be parsed; never used.
-    pub(crate) const fn unread() -> Self {
+    pub(crate) const fn placeholder() -> Self {
         Self { limit: 1, period_us: 1, kind: TierKind::Gate }
     }
 
-    /// The largest burst that can be counted exactly with a rate.
+    /// Returns the largest burst that can be counted exactly with a rate.
     pub fn most_burst(rate: Rate) -> u64 {
         let tier = Self { limit: rate.limit(), period_us: rate.period_us(), kind: TierKind::Gate };
         let (_, unit) = tier.drain();
-        EXACT / 4 / unit
+        MAX_EXACT_INTEGER / 4 / unit
     }
 
     pub fn limit(&self) -> u64 {
@@ -89,7 +89,7 @@ impl Tier {
         &self.kind
     }
 
-    /// The maximum that is allowed at once; a higher cost is never allowed.
+    /// Returns the maximum that is allowed at once; a higher cost is never allowed.
     pub fn most(&self) -> u64 {
         match self.kind {
             TierKind::Bucket { burst } => burst,

@@ -5,7 +5,7 @@ use crate::policy::scope::digest;
 use crate::policy::tier::{Align, Tier, TierKind};
 
 /// The largest whole number that is exact in Lua.
-const LARGEST: u64 = dripfeed_job::rate::EXACT - 1;
+const LARGEST: u64 = dripfeed_job::rate::MAX_EXACT_INTEGER - 1;
 
 /// A buffer of packed numbers.
 #[derive(Clone, Debug, Default)]

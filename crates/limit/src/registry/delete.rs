@@ -24,7 +24,7 @@ impl Services {
     ///
     /// # Errors
     /// When Redis can't be asked.
-    pub async fn delete_known(&self, name: &ServiceName, known: &Rules) -> Result<bool, RegistryError> {
+    pub async fn delete_if_unchanged(&self, name: &ServiceName, known: &Rules) -> Result<bool, RegistryError> {
         self.remove(name, Replaced::Known(Some(known))).await.map(|answer| answer == "deleted")
     }
 

@@ -31,7 +31,7 @@ impl Services {
     ///
     /// # Errors
     /// As [`Services::put`].
-    pub async fn put_over(
+    pub async fn put_if_unchanged(
         &self,
         name: &ServiceName,
         known: Option<&Rules>,

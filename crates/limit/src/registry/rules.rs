@@ -62,13 +62,13 @@ impl Rules {
         Self { text: text.to_owned(), ..self }
     }
 
-    /// A hash of the rules.
+    /// Returns a hash of the rules.
     #[must_use]
     pub fn version(&self) -> String {
         Sha256::digest(&self.text).iter().take(VERSION_BYTES).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// `{"policies": […]}`, each policy as its author wrote it.
+    /// Returns `{"policies": […]}`, each policy as its author wrote it.
     #[must_use]
     pub const fn document(&self) -> &Json {
         &self.document

@@ -51,7 +51,7 @@ impl AsyncCounter {
         if unknown.is_empty() {
             return;
         }
-        let nothing: Vec<Count> = unknown.iter().map(|scope| Count::looking(scope)).collect();
+        let nothing: Vec<Count> = unknown.iter().map(|scope| Count::read(scope)).collect();
         let states = timeout(patience, redis_decide::count(store, clock, &nothing)).await;
         let states = states.ok().and_then(Result::ok).unwrap_or_default();
         for (at, scope) in unknown.into_iter().enumerate() {

@@ -55,8 +55,8 @@ impl CountedScope {
         let unreported = std::mem::take(&mut self.unreported);
         let calls = unreported.calls.unsigned_abs();
         let count = match unreported.calls {
-            0.. => Count::charging(&self.scope, calls, unreported.last.unwrap_or_else(Instant::now)),
-            _ => Count::taking_back(&self.scope, calls, unreported.ends_us),
+            0.. => Count::charge(&self.scope, calls, unreported.last.unwrap_or_else(Instant::now)),
+            _ => Count::refund(&self.scope, calls, unreported.ends_us),
         };
         (count, unreported)
     }

@@ -18,14 +18,14 @@ local limit_speed = 1000
 local limit_late, limit_undrained, limit_unsent, limit_ahead = 0, 0, 0, 0
 
 -- With large numbers `%` may return down to -1, if the quotient was rounded up to an integer.
-local function limit_div_up(a, b)
+local function limit_div_ceil(a, b)
   local rest = a % b
   local quotient = (a - rest) / b
   if rest > 0 then return quotient + 1 end
   return quotient
 end
 
-local function limit_div_down(a, b)
+local function limit_div_floor(a, b)
   local rest = a % b
   local quotient = (a - rest) / b
   if rest < 0 then return quotient - 1 end

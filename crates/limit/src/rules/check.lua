@@ -37,7 +37,7 @@ local function limit_take(tiers, id)
   if tiers.share > 0 then
     local least = math.huge
     for i = 1, #tiers do least = math.min(least, (tiers[i].rule.left(tiers[i], now))) end
-    n = n + math.max(0, limit_div_down(least - n, tiers.share))
+    n = n + math.max(0, limit_div_floor(least - n, tiers.share))
   end
   for i = 1, #tiers do
     local tier = tiers[i]

@@ -6,7 +6,7 @@
 local LIMIT_LOOKS = 24
 
 -- Copies the enforced tiers of a plan for the simulation. They are marked as unchanged, so limit_flush doesn't write.
-local function limit_look(text, how)
+local function limit_pace_state(text, how)
   local buckets, windows, ahead = {}, {}, 0
   for _, tiers in ipairs(text ~= '' and limit_plan(text, how) or {}) do
     tiers.changed = false
@@ -35,7 +35,7 @@ local function limit_copies(tiers)
 end
 
 -- µs until `n` calls of cost 1 have passed, each as soon as possible.
-local function limit_passing(look, n)
+local function limit_pace_wait(look, n)
   local buckets, windows, at = look.buckets, look.windows, 0
   if #buckets == 0 and #windows == 0 then return look.ahead end
 
@@ -43,7 +43,7 @@ local function limit_passing(look, n)
   local function drained(calls)
     local wait = 0
     for _, bucket in ipairs(buckets) do
-      wait = math.max(wait, limit_div_up(bucket.level + calls * bucket.period - bucket.full, bucket.limit))
+      wait = math.max(wait, limit_div_ceil(bucket.level + calls * bucket.period - bucket.full, bucket.limit))
     end
     return wait
   end

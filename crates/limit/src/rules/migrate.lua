@@ -2,7 +2,7 @@
 -- for these tiers, when it was written, and the time to use as now.
 -- needs: now, rules/kinds
 -- `is_unseen`: whether it was written before the caller joined.
-local function limit_mend(tiers, packed, lost_is_full, elapsed, is_unseen)
+local function limit_migrate(tiers, packed, lost_is_full, elapsed, is_unseen)
   -- The mark of a state that no tier took over; and the most bytes of these states.
   local NOT_TAKEN, MOST_BYTES = 255, 16384
   local old, fresh = {}, {}

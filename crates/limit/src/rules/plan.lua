@@ -18,7 +18,7 @@ end
 local limit_texts = { nil, nil, nil, nil }
 
 -- `texts`: policies, each prefixed by its length (2 bytes). To be called before plans that refer to them are parsed.
-local function limit_know(texts)
+local function limit_load_policies(texts)
   local at, size = 1, nil
   while at <= #texts do
     size, at = limit_unpack('<I2', texts, at)
@@ -78,7 +78,7 @@ end
 -- A plan: the scopes of a request, with their policies. Packed, little-endian, per scope:
 --   id of its leases (7 bytes)  index of its key in KEYS (4)  cost (7)
 --   share to take ahead, as 1/n of what is left; 0: none (2)
---   length of the policy, which follows; or 32768 + its number (limit_know) (2)
+--   length of the policy, which follows; or 32768 + its number (limit_load_policies) (2)
 --   1 shadow, +2 lost state counts as full, +4 has a speed (1)
 --   fingerprint of the tiers (4)  ms to keep their state, as text prefixed by its length (1)
 --   then per tier its kind (1) and the settings of its rule

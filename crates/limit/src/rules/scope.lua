@@ -88,7 +88,7 @@ local function limit_load(tiers, key, how)
   if elapsed and how.asked then elapsed = last < how.asked and 0 or math.max(0, elapsed - last + how.asked) end
   local is_lost = tiers.lost_is_full and not how.begins
   if (packed or is_lost) and (print ~= tiers.print or last > now or elapsed and now - last > elapsed) then
-    packed, last, now = limit_mend(tiers, packed, is_lost, elapsed, how.joined and last < how.joined)
+    packed, last, now = limit_migrate(tiers, packed, is_lost, elapsed, how.joined and last < how.joined)
     from = 12
   end
   for i = 1, #tiers do

@@ -51,8 +51,8 @@ for i = 1, #ARGV, 3 do
     report = room_of(text, { begins = true })
     limit_spend(text, 0)
   elseif what == 'passing' then
-    local look = limit_look(text)
-    for n = 1, 30 do report[n] = limit_passing(look, n) end
+    local look = limit_pace_state(text)
+    for n = 1, 30 do report[n] = limit_pace_wait(look, n) end
   elseif what == 'spend' then
     limit_spend(text, 1)
   elseif what == 'spend_ahead' then

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::Instant;
 
-use dripfeed_bucket::{Claim, Feedback, Replica, Settled, Settlement};
+use dripfeed_bucket::{Claim, Feedback, Replica, SettleResult, Settlement};
 use dripfeed_job::Ending;
 use dripfeed_trace::{ActiveSpan, TraceContext};
 
@@ -56,7 +56,7 @@ pub(super) fn settle<'a>(
     let settled = replica.settle_with(claim, settlement, feedback);
     async move {
         match settled.await {
-            Ok(Settled::Recorded) => {
+            Ok(SettleResult::Recorded) => {
                 if let Some(ending) = ending {
                     context.metrics().ended(job, ending, trace);
                 }
@@ -65,14 +65,14 @@ pub(super) fn settle<'a>(
                 }
             }
             // Counted when it becomes a dead letter.
-            Ok(Settled::WaitsForRoom) => {
+            Ok(SettleResult::WaitsForRoom) => {
                 tracing::debug!(%bucket, %job, trace_id, "the dead letters are full; the job waits in the bucket");
             }
             // Counted by the replica that ended it.
-            Ok(Settled::EndedBefore) => {
+            Ok(SettleResult::EndedBefore) => {
                 tracing::debug!(%bucket, %job, trace_id, "another replica has ended the job; its outcome stays");
             }
-            Ok(Settled::Fenced) => {
+            Ok(SettleResult::Fenced) => {
                 fail(span.as_deref_mut(), "another replica has claimed the job");
                 // The lane logs a warning once for all of its jobs.
                 tracing::debug!(%bucket, %job, trace_id, "this replica was declared dead; the job was requeued");

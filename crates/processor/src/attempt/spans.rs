@@ -27,7 +27,7 @@ pub(super) fn record_answer(span: &mut ActiveSpan, result: &CallResult) {
     if let Some(status) = result.answer.status() {
         span.set("http.response.status_code", status);
     }
-    if let Verdict::Failed(why) | Verdict::Dead(why) = result.answer.judge() {
+    if let Verdict::Failed(why) | Verdict::Dead(why) = result.answer.verdict() {
         span.set("error.type", result.class);
         span.fail(why);
     }

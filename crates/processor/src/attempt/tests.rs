@@ -78,5 +78,5 @@ fn an_answer_that_is_final_ends_the_job_with_its_status() {
 async fn a_panic_is_a_failed_attempt() {
     let called = catch_panic(async { panic!("a bug") }).await.unwrap_or_else(CallResult::panicked);
     assert_eq!(called.class, "panic");
-    assert!(matches!(called.answer.judge(), Verdict::Failed(_)));
+    assert!(matches!(called.answer.verdict(), Verdict::Failed(_)));
 }

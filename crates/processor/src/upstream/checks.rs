@@ -46,7 +46,7 @@ impl BadUpstream {
         Self { faults }
     }
 
-    /// At least one.
+    /// Returns the faults, at least one.
     #[must_use]
     pub fn into_faults(self) -> Vec<UpstreamFault> {
         self.faults

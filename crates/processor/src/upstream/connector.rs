@@ -27,6 +27,8 @@ pub struct Connector {
 pub struct ConnectorError(#[from] rustls::Error);
 
 impl Connector {
+    /// Sets up TLS.
+    ///
     /// # Errors
     /// When the TLS library can't be set up.
     pub fn new() -> Result<Self, ConnectorError> {

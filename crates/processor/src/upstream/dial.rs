@@ -51,8 +51,8 @@ pub(super) fn dial(tls: ConfigBuilder<ClientConfig, WantsVerifier>, reach: &Reac
 }
 
 impl Upstream {
-    /// Whether its name currently resolves to a private address that isn't allowed. Each connection checks again,
-    /// because DNS may change.
+    /// Returns whether its name currently resolves to a private address that isn't allowed. Each connection checks
+    /// again, because DNS may change.
     pub async fn has_private_address(&self) -> bool {
         let name = self.url().host().and_then(|host| host.parse::<Name>().ok());
         let Some(name) = name.filter(|_| !self.allow_private()) else { return false };

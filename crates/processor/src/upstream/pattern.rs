@@ -59,7 +59,7 @@ impl FromStr for UpstreamPattern {
 }
 
 impl Upstream {
-    /// Scheme, host and port.
+    /// Returns scheme, host and port, such as `https://api.example.com:8443`.
     #[must_use]
     pub fn origin(&self) -> String {
         origin(self.url()).map_or_else(String::new, |(scheme, host, port)| format!("{scheme}://{host}:{port}"))

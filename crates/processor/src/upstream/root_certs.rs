@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use dripfeed_store::PemFault;
+use dripfeed_store::PemError;
 use jiff::Timestamp;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, UnixTime};
@@ -17,22 +17,22 @@ pub struct RootCerts(Option<Vec<CertificateDer<'static>>>);
 #[derive(Debug, thiserror::Error)]
 pub enum BadRootCerts {
     #[error("contains no certificate in PEM format: {0}")]
-    Unreadable(#[source] PemFault),
+    Unreadable(#[source] PemError),
     #[error("contains a certificate that can't be used: {0}")]
     Unusable(#[source] rustls::Error),
 }
 
 impl RootCerts {
-    /// Only the authorities in a PEM text.
+    /// Parses a PEM text, to trust only the authorities in it.
     ///
     /// # Errors
     /// When the text contains no certificate, or one that can't be used.
     pub fn only(pem: &str) -> Result<Self, BadRootCerts> {
         let certificates: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(pem.as_bytes())
             .collect::<Result<_, _>>()
-            .map_err(|error| BadRootCerts::Unreadable(PemFault(error)))?;
+            .map_err(|error| BadRootCerts::Unreadable(PemError(error)))?;
         if certificates.is_empty() {
-            return Err(BadRootCerts::Unreadable(PemFault(pem::Error::NoItemsFound)));
+            return Err(BadRootCerts::Unreadable(PemError(pem::Error::NoItemsFound)));
         }
         let mut roots = RootCertStore::empty();
         certificates.iter().try_for_each(|one| roots.add(one.clone())).map_err(BadRootCerts::Unusable)?;

@@ -46,7 +46,7 @@ async fn an_entry_whose_body_is_not_the_one_that_was_admitted_is_never_sent() {
 
     // Bringing it back doesn't make it whole.
     let again = match bucket.replay(changed).await.unwrap() {
-        dripfeed_bucket::Replayed::As(admitted) => admitted.id,
+        dripfeed_bucket::ReplayResult::As(admitted) => admitted.id,
         other => panic!("{other:?}"),
     };
     buried_as_corrupt(&bucket, again).await;
@@ -106,7 +106,9 @@ async fn a_replayed_job_is_still_the_one_that_was_admitted() {
         let id = admitted(&bucket, job("meat")).await;
         feed.call().await.answer(http::StatusCode::NOT_FOUND);
         assert_eq!(outcome(&bucket, id).await.outcome.result, Ending::Dead);
-        let dripfeed_bucket::Replayed::As(again) = bucket.replay(id).await.unwrap() else { panic!("there is room") };
+        let dripfeed_bucket::ReplayResult::As(again) = bucket.replay(id).await.unwrap() else {
+            panic!("there is room")
+        };
         let call = feed.call().await;
         assert_eq!(call.body, "meat");
         call.ok();

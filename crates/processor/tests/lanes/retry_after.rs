@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use dripfeed_bucket::{Admission, Bucket, Refused};
-use dripfeed_job::{Start, Submission};
+use dripfeed_job::{StartTime, Submission};
 use dripfeed_tests::machine::stalls::Stalls;
 use tokio::time::sleep;
 
@@ -85,7 +85,7 @@ async fn parked_jobs_leave_no_room_before_they_are_due() {
     let bucket = harness.bucket(small);
     let work = Work::begin(vec![(bucket.clone(), upstream.clone())]);
     for hours in [5, 3] {
-        admitted(&bucket, Submission { start: Start::After(Duration::from_hours(hours)), ..job("meat") }).await;
+        admitted(&bucket, Submission { start: StartTime::After(Duration::from_hours(hours)), ..job("meat") }).await;
     }
     while bucket.census().await.unwrap().parked < 2 {
         tokio::task::yield_now().await;

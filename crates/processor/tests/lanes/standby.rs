@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use dripfeed_bucket::{Bucket, Consumer, Kind, Life};
-use dripfeed_job::{Ending, Start, Submission};
+use dripfeed_bucket::{Bucket, Consumer, JoinKind, Kind};
+use dripfeed_job::{Ending, StartTime, Submission};
 use redis::cmd;
 use tokio::time::timeout;
 
@@ -98,7 +98,7 @@ async fn a_lane_on_standby_goes_on_when_redis_was_killed() {
 #[tokio::test]
 async fn a_bucket_with_a_delayed_job_is_not_left() {
     let (harness, mut feed, bucket, work) = bucket_on_standby(Kind::Stream).await;
-    let later = Submission { start: Start::After(Duration::from_secs(2)), ..job("later") };
+    let later = Submission { start: StartTime::After(Duration::from_secs(2)), ..job("later") };
     let id = admitted(&bucket, later).await;
     until(&harness, (1, 0)).await;
     let parked = async || harness.store.command::<u64>(cmd("ZCARD").arg("dripfeed:{feed}:parked")).await.unwrap();
@@ -136,7 +136,7 @@ async fn a_job_in_flight_with_the_dead_is_recovered_in_a_bucket_that_nobody_watc
 async fn a_bucket_is_not_left_while_a_member_may_be_dead() {
     let (harness, feed) = (Harness::start().await, Feed::open().await);
     let bucket = harness.bucket(settings("feed"));
-    bucket.join(Consumer::new("dead"), Duration::from_secs(3), Life::First).await.unwrap();
+    bucket.join(Consumer::new("dead"), Duration::from_secs(3), JoinKind::First).await.unwrap();
     let work = Work::soon_on_standby(vec![(bucket.clone(), feed.upstream())]);
     until(&harness, (0, 1)).await;
     let consumers: Vec<redis::Value> = harness
@@ -184,7 +184,7 @@ async fn what_the_pace_has_consumed_outlasts_standby() {
     let ttl: i64 = harness.store.command(cmd("PTTL").arg("dripfeed:{feed}:pace:tiers")).await.unwrap();
     assert_eq!((ttl, left().await), (-1, before), "it is kept");
     // One that wakes the lane, and takes no token.
-    admitted(&bucket, Submission { start: Start::After(Duration::from_hours(1)), ..job("later") }).await;
+    admitted(&bucket, Submission { start: StartTime::After(Duration::from_hours(1)), ..job("later") }).await;
     until(&harness, (1, 0)).await;
     timeout(PATIENCE, async { while bucket.census().await.unwrap().parked == 0 {} }).await.expect("it is taken");
     assert_eq!(left().await, before);

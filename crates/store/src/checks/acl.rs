@@ -20,7 +20,7 @@ const CHANGE_STRINGS: [&str; 4] = ["PERSIST", "MSET", "PEXPIRE", "DEL"];
 ///
 /// # Errors
 /// When Redis doesn't respond.
-pub async fn denied(store: &Store, calls: &[Cmd]) -> Result<Option<Vec<String>>, StoreError> {
+pub async fn acl_denials(store: &Store, calls: &[Cmd]) -> Result<Option<Vec<String>>, StoreError> {
     let mut who = cmd("ACL");
     who.arg("WHOAMI");
     let Some(user) = unless_refused(store.command::<String>(&who).await)? else { return Ok(None) };
@@ -48,13 +48,17 @@ fn dry_runs(user: &str, calls: &[Cmd]) -> Pipeline {
     dry_runs
 }
 
-/// Like [`denied`], for a server where that returns `None`. Uses a script, so it doesn't check commands that scripts
-/// may not call. Read commands are executed, so their keys must not exist. Write commands must have the key `key`,
-/// which must not exist. Returns `None` if the script is denied or Redis is at `maxmemory`.
+/// Like [`acl_denials`], for a server where that returns `None`. Uses a script, so it doesn't check commands that
+/// scripts may not call. Read commands are executed, so their keys must not exist. Write commands must have the key
+/// `key`, which must not exist. Returns `None` if the script is denied or Redis is at `maxmemory`.
 ///
 /// # Errors
 /// When Redis doesn't respond.
-pub async fn denied_in_scripts(store: &Store, key: &str, calls: &[Cmd]) -> Result<Option<Vec<String>>, StoreError> {
+pub async fn acl_denials_in_scripts(
+    store: &Store,
+    key: &str,
+    calls: &[Cmd],
+) -> Result<Option<Vec<String>>, StoreError> {
     let mut calls: Vec<Words<'_>> = calls.iter().map(words).collect();
     let errors = match try_calls(store, DENIED, key, &calls).await {
         // Before Redis 7.0 scripts can't have flags.

@@ -35,7 +35,7 @@ pub enum Shortfall {
 ///
 /// # Errors
 /// For `fsync` and `replicated`, if the server doesn't provide the class. Then a role must not start.
-pub fn effective(configured: Durability, info: &ServerInfo) -> Result<EffectiveDurability, Shortfall> {
+pub fn effective_durability(configured: Durability, info: &ServerInfo) -> Result<EffectiveDurability, Shortfall> {
     let (class, shortfall) = match (configured, shortfall(configured, info)) {
         (Durability::Fsync | Durability::Replicated, Some(shortfall)) => return Err(shortfall),
         (Durability::Everysec, Some(shortfall @ Shortfall::NotVisible(_))) => (Durability::Everysec, Some(shortfall)),
@@ -47,7 +47,7 @@ pub fn effective(configured: Durability, info: &ServerInfo) -> Result<EffectiveD
 
 /// Returns the class that responses may promise now: `configured` if the server provides it, otherwise that of its
 /// append-only file.
-pub fn given(configured: Durability, info: &ServerInfo) -> Durability {
+pub fn provided_durability(configured: Durability, info: &ServerInfo) -> Durability {
     match (shortfall(configured, info), info.append_fsync) {
         (None, _) => configured,
         (Some(_), _) if !info.append_only => Durability::Process,
@@ -76,7 +76,7 @@ fn shortfall(configured: Durability, info: &ServerInfo) -> Option<Shortfall> {
 }
 
 impl Shortfall {
-    /// What is configured, and what the server provides.
+    /// Returns what is configured, and what the server provides.
     pub fn what(&self) -> String {
         match self {
             Self::NoAppendOnly(class) => {
@@ -98,7 +98,7 @@ impl Shortfall {
         }
     }
 
-    /// The setting of Redis to change, or the class to choose instead.
+    /// Returns the setting of Redis to change, or the class to choose instead.
     pub fn what_to_do(&self) -> &'static str {
         match self {
             Self::NoAppendOnly(Durability::Fsync) => {

@@ -1,6 +1,6 @@
 //! Finds problems of a server, with their remedies.
 
-use crate::checks::durability_check::effective;
+use crate::checks::durability_check::effective_durability;
 use crate::checks::server_info::{ServerInfo, Version};
 use crate::durability::Durability;
 
@@ -29,7 +29,7 @@ pub enum Severity {
 }
 
 /// Returns the problems of a server. `durability`: the configured class.
-pub fn findings(info: &ServerInfo, durability: Durability) -> Vec<ServerFinding> {
+pub fn server_findings(info: &ServerInfo, durability: Durability) -> Vec<ServerFinding> {
     [
         too_old(info),
         cluster(info),
@@ -105,7 +105,7 @@ fn refusing(info: &ServerInfo) -> Option<ServerFinding> {
 }
 
 fn less_durable(info: &ServerInfo, durability: Durability) -> Option<ServerFinding> {
-    let (severity, shortfall) = match effective(durability, info) {
+    let (severity, shortfall) = match effective_durability(durability, info) {
         Ok(effective) => (Severity::Warning, effective.shortfall?),
         Err(shortfall) => (Severity::Error, shortfall),
     };

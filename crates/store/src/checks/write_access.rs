@@ -52,13 +52,13 @@ impl Store {
 
     /// Sets whether the ACL of the servers of this store denies something needed, besides what [`Store::write_access`]
     /// checks.
-    pub fn deny(&self, denied: bool) {
+    pub fn set_acl_denied(&self, denied: bool) {
         self.nodes().iter().for_each(|node| node.is_denied.store(denied, Ordering::Relaxed));
     }
 
     /// Returns a key that never exists, in a slot of the server of this store. Returns `None` if it serves only a few
     /// slots.
-    pub fn key_of_nothing(&self) -> Option<String> {
+    pub fn nonexistent_key(&self) -> Option<String> {
         let servers = self.servers_with_a_key(|number| missing_key(self.prefix(), number));
         servers.into_iter().next().map(|(_, key)| key)
     }

@@ -49,7 +49,7 @@ impl Topology {
         self.owners.get(&slot).and_then(|index| self.masters.get(*index))
     }
 
-    /// The nodes that serve slots.
+    /// Returns the nodes that serve slots.
     pub(super) fn masters(&self) -> impl Iterator<Item = &HostPort> {
         self.masters.iter()
     }

@@ -20,7 +20,7 @@ pub(crate) fn config() -> AsyncConnectionConfig {
     AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None)
 }
 
-/// A client for connections to `at`. `greeting`: user, password and other options that are sent first.
+/// Returns a client for connections to `at`. `greeting`: user, password and other options that are sent first.
 pub(crate) async fn client(at: &HostPort, tls: Option<&Tls>, greeting: RedisConnectionInfo) -> RedisResult<Client> {
     let HostPort { host, port } = at.clone();
     let Some(tls) = tls else {
@@ -30,7 +30,7 @@ pub(crate) async fn client(at: &HostPort, tls: Option<&Tls>, greeting: RedisConn
     Client::build_with_tls(info(at)?.set_redis_settings(greeting), certificates(tls).await?)
 }
 
-/// The options that are sent first on a connection.
+/// Returns the options that are sent first on a connection.
 pub(crate) fn greeting(login: &Login) -> RedisConnectionInfo {
     let mut greeting = RedisConnectionInfo::default();
     if let Some(user) = &login.user {
@@ -42,7 +42,7 @@ pub(crate) fn greeting(login: &Login) -> RedisConnectionInfo {
     greeting
 }
 
-/// The options of a connection to `at`, without a login.
+/// Returns the options of a connection to `at`, without a login.
 pub(crate) fn info(at: ConnectionAddr) -> RedisResult<ConnectionInfo> {
     let probes = TcpKeepalive::new().with_time(DEAD_PEER / 2).with_interval(DEAD_PEER / 10);
     let settings = TcpSettings::default().set_nodelay(true).set_keepalive(probes);

@@ -25,7 +25,7 @@ pub(crate) struct Connector {
 }
 
 impl Connector {
-    /// A connector to the server of `route`, with the other options of `settings`.
+    /// Creates a connector to the server of `route`, with the other options of `settings`.
     pub(crate) fn new(settings: &RedisSettings, route: Route) -> Self {
         if settings.url.tls.is_some() {
             // Fails if the program has installed another provider, which is then used.
@@ -43,7 +43,7 @@ impl Connector {
         &self.address
     }
 
-    /// The host and port of the server, or `None` for a Unix socket or with Sentinel.
+    /// Returns the host and port of the server, or `None` for a Unix socket or with Sentinel.
     pub(crate) fn at(&self) -> Option<&HostPort> {
         match &self.route {
             Route::Tcp(at) => Some(at),
@@ -51,7 +51,7 @@ impl Connector {
         }
     }
 
-    /// The latest master that Sentinel named to any clone of this connector.
+    /// Returns the latest master that Sentinel named to any clone of this connector.
     pub(crate) fn latest_master(&self) -> &LatestMaster {
         &self.latest
     }

@@ -39,7 +39,7 @@ impl LatestMaster {
 }
 
 impl NamedMaster {
-    /// Whether `latest` has replaced this master.
+    /// Returns whether `latest` has replaced this master.
     pub(crate) fn is_replaced_by(&self, latest: &Self) -> bool {
         latest.epoch > self.epoch && latest.at != self.at
     }

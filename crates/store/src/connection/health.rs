@@ -25,7 +25,7 @@ pub(super) struct Health {
 }
 
 impl Health {
-    pub(super) fn is_ruined_by(&self, error: &StoreError) -> bool {
+    pub(super) fn is_broken_by(&self, error: &StoreError) -> bool {
         match error.kind() {
             ErrorKind::Unreachable => true,
             ErrorKind::Timeout => self.silent_calls.load(Ordering::Relaxed) >= MAX_SILENT_CALLS,

@@ -22,19 +22,19 @@ struct Lines {
 }
 
 impl LogThrottle {
-    /// At most one line a second.
+    /// Allows one line a second.
     #[must_use]
     pub const fn new() -> Self {
         Self::of(1)
     }
 
-    /// At most `most` lines within a second after the first of them.
+    /// Allows `most` lines within a second after the first of them.
     #[must_use]
     pub const fn of(most: u32) -> Self {
         Self { most, lines: Mutex::new(Lines { first: None, written: 0, suppressed: 0 }) }
     }
 
-    /// If a line is due, returns the number of lines suppressed since the last one.
+    /// Returns the number of lines suppressed since the last one if a line is due, otherwise `None`.
     pub fn due(&self, now: Instant) -> Option<u64> {
         let mut lines = self.lines.lock();
         if lines.first.is_none_or(|first| now.saturating_duration_since(first) >= INTERVAL) {

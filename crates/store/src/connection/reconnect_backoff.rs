@@ -8,7 +8,7 @@ use backon::{BackoffBuilder, ExponentialBuilder};
 const MIN_REST: Duration = Duration::from_millis(20);
 const MAX_REST: Duration = Duration::from_millis(250);
 
-/// The pause before the next connection, after this many in a row that were soon lost.
+/// Returns the pause before the next connection, after this many in a row that were soon lost.
 pub(super) fn rest(unsettled: u32) -> Duration {
     match unsettled {
         0 => Duration::ZERO,
@@ -16,8 +16,8 @@ pub(super) fn rest(unsettled: u32) -> Duration {
     }
 }
 
-/// The pauses between attempts: doubling from 20 ms. With jitter at most a second, so that Redis is used again within a
-/// second after it is back.
+/// Returns the pauses between attempts: doubling from 20 ms. With jitter at most a second, so that Redis is used again
+/// within a second after it is back.
 pub(crate) fn pauses() -> impl Iterator<Item = Duration> {
     ExponentialBuilder::new()
         .with_min_delay(Duration::from_millis(20))

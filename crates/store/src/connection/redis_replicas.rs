@@ -24,8 +24,8 @@ const PROMOTION_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) struct ReplicasByServer(Mutex<HashMap<Option<HostPort>, Weak<RedisReplicas>>>);
 
 impl ReplicasByServer {
-    /// The replicas of a server; `None` without Sentinel, as there is only one server then. Dropped with the last
-    /// reference.
+    /// Returns the replicas of a server; `None` without Sentinel, as there is only one server then. Dropped with the
+    /// last reference.
     pub(crate) fn of(&self, server: Option<&HostPort>) -> Arc<RedisReplicas> {
         let mut servers = self.0.lock();
         servers.retain(|_, replicas| replicas.strong_count() > 0);
@@ -54,12 +54,12 @@ struct FollowState {
 type Replica = (String, String);
 
 impl RedisReplicas {
-    /// How many replicas must confirm the next write.
+    /// Returns how many replicas must confirm the next write.
     pub(crate) fn needed(&self) -> u32 {
         self.0.lock().needed()
     }
 
-    /// Whether a known replica is missing, and may have been promoted.
+    /// Returns whether a known replica is missing, and may have been promoted.
     pub(crate) fn is_one_missing(&self) -> bool {
         self.0.lock().missing_since.is_some()
     }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_left_is_missed_for_a_while() {
+    async fn a_replica_that_disconnected_counts_as_missing_for_a_while() {
         let replicas = RedisReplicas::default();
         assert_eq!(replicas.needed(), 1);
         assert_eq!(replicas.see(&role(&["1", "2"])), Some(2));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn another_one_is_no_substitute_for_one_that_left() {
+    async fn another_replica_does_not_replace_a_disconnected_one() {
         let replicas = RedisReplicas::default();
         assert_eq!(replicas.see(&role(&["1"])), Some(1));
         assert_eq!(replicas.see(&role(&["2"])), None);

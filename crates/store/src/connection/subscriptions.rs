@@ -18,10 +18,10 @@ use tokio::sync::{Notify, broadcast};
 use tokio::time::Instant;
 
 use crate::connect::connector::Connector;
-use crate::connection::bell::{Bell, BellRope, BellWords};
+use crate::connection::bell::{Bell, BellMessages, BellRinger};
 use crate::connection::health::SETTLED;
-use crate::connection::lasting_task::keep_running;
 use crate::connection::reconnect_backoff::pauses;
+use crate::connection::restart_on_panic::restart_on_panic;
 use crate::error::{Operation, StoreError};
 
 /// How many messages are queued for a slow reader before it misses some.
@@ -87,7 +87,7 @@ struct Channels {
 #[derive(Debug, Default)]
 struct Readers {
     messages: Option<broadcast::Sender<ChannelEvent>>,
-    rope: Option<BellRope>,
+    ringer: Option<BellRinger>,
 }
 
 impl Channels {
@@ -109,14 +109,14 @@ impl Channels {
 impl Readers {
     fn is_read(&self) -> bool {
         let has_readers = |messages: &broadcast::Sender<_>| messages.receiver_count() > 0;
-        self.messages.as_ref().is_some_and(has_readers) || self.rope.as_ref().is_some_and(BellRope::has_bells)
+        self.messages.as_ref().is_some_and(has_readers) || self.ringer.as_ref().is_some_and(BellRinger::has_bells)
     }
 
     fn send(&self, event: ChannelEvent) {
-        if let Some(rope) = &self.rope {
+        if let Some(ringer) = &self.ringer {
             match &event {
-                ChannelEvent::Message(message) => rope.hear(message),
-                ChannelEvent::Missed => rope.miss(),
+                ChannelEvent::Message(message) => ringer.on_message(message),
+                ChannelEvent::Missed => ringer.on_missed(),
             }
         }
         if let Some(messages) = &self.messages {
@@ -138,14 +138,14 @@ impl Subscriptions {
         Subscription(self.read_by(channel, read, connector))
     }
 
-    /// Returns a bell. All bells of a channel must have the same words.
+    /// Returns a bell. All bells of a channel must have the same messages.
     pub(crate) fn bell(
         self: &Arc<Self>,
         channel: &str,
-        words: BellWords,
+        messages: BellMessages,
         connector: impl Fn() -> Option<Connector> + Clone + Send + Sync + 'static,
     ) -> Bell {
-        let read = |readers: &mut Readers| readers.rope.get_or_insert_with(|| BellRope::new(words)).bell();
+        let read = |readers: &mut Readers| readers.ringer.get_or_insert_with(|| BellRinger::new(messages)).bell();
         self.read_by(channel, read, connector)
     }
 
@@ -172,7 +172,9 @@ impl Subscriptions {
         if !channels.is_listening {
             channels.is_listening = true;
             let weak = Arc::downgrade(self);
-            tokio::spawn(keep_running("listening to Redis", move || keep_listening(weak.clone(), connector.clone())));
+            tokio::spawn(restart_on_panic("listening to Redis", move || {
+                keep_listening(weak.clone(), connector.clone())
+            }));
         }
         drop(channels);
         if is_new {

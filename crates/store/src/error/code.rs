@@ -16,13 +16,13 @@ pub(crate) fn code_of(error: &RedisError) -> Option<String> {
     }
 }
 
-/// The index of the first command of a pipeline that was refused.
+/// Returns the index of the first command of a pipeline that was refused.
 pub(super) fn first_refused(error: &RedisError) -> Option<usize> {
     let replies = error.clone().into_server_errors()?;
     replies.first().map(|(command, _)| *command)
 }
 
-/// The number of commands of a pipeline that were refused. A pipeline goes on after a refusal.
+/// Returns the number of commands of a pipeline that were refused. A pipeline goes on after a refusal.
 pub(super) fn refused(error: &RedisError) -> usize {
     error.clone().into_server_errors().map_or(0, |replies| replies.len())
 }

@@ -71,7 +71,7 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// The kind of an error code. Returns `None` if it depends on the operation.
+/// Returns the kind of an error code. Returns `None` if it depends on the operation.
 pub(super) fn kind_of_code(code: &str) -> Option<ErrorKind> {
     match code {
         "OOM" => Some(ErrorKind::Full),
@@ -83,12 +83,12 @@ pub(super) fn kind_of_code(code: &str) -> Option<ErrorKind> {
     }
 }
 
-/// Whether Redis is at `maxclients`, for which it has no error code.
+/// Returns whether Redis is at `maxclients`, for which it has no error code.
 pub(super) fn is_at_max_clients(source: &RedisError) -> bool {
     source.to_string().contains("max number of clients")
 }
 
-/// Whether the server accepted the connection, and closed it before it replied.
+/// Returns whether the server accepted the connection, and closed it before it replied.
 pub(super) fn is_hung_up(source: &RedisError) -> bool {
     use io::ErrorKind as Io;
     let is_closed =
@@ -96,14 +96,15 @@ pub(super) fn is_hung_up(source: &RedisError) -> bool {
     is_cut(source) || io_error(source).is_some_and(is_closed)
 }
 
-/// Whether the ACL denied a command in a script, for which Redis has no error code. The script may have written before.
+/// Returns whether the ACL denied a command in a script, for which Redis has no error code. The script may have written
+/// before.
 pub(super) fn is_denied_within(source: &RedisError) -> bool {
     let words = source.to_string();
     let of_versions = ["can't run this command or subcommand", "can't access at least one of the keys", "ACL failure"];
     of_versions.iter().any(|denial| words.contains(denial))
 }
 
-/// Whether XADD with `*` failed because the stream has the largest possible id.
+/// Returns whether XADD with `*` failed because the stream has the largest possible id.
 pub(super) fn has_no_ids(source: &RedisError) -> bool {
     source.to_string().contains("exhausted the last possible ID")
 }
@@ -118,12 +119,12 @@ pub(super) fn kind_without_code(source: &RedisError) -> ErrorKind {
     }
 }
 
-/// Whether we refused the certificate of the server.
+/// Returns whether we refused the certificate of the server.
 pub(super) fn is_untrusted(source: &RedisError) -> bool {
     matches!(tls_error(source), Some(rustls::Error::InvalidCertificate(_)))
 }
 
-/// Whether the server refused our certificate, or that we have none.
+/// Returns whether the server refused our certificate, or that we have none.
 pub(super) fn is_certificate_refused(source: &RedisError) -> bool {
     use AlertDescription as Alert;
     let about_ours = [
@@ -147,7 +148,7 @@ fn io_error(source: &RedisError) -> Option<&io::Error> {
     shared.and_then(|cause| cause.downcast_ref())
 }
 
-/// Whether the connection ended within a reply, which only the text of the parser's error shows.
+/// Returns whether the connection ended within a reply, which only the text of the parser's error shows.
 pub(super) fn is_cut(source: &RedisError) -> bool {
     source.kind() == RedisErrorKind::Parse && source.to_string().contains("Unexpected end of input")
 }

@@ -23,7 +23,7 @@ impl Operation<'_> {
         matches!(self, Self::Script(_) | Self::ScriptAndWait(_) | Self::AskingScriptAndWait(_))
     }
 
-    /// The index of a script in a pipeline of which the other commands write nothing.
+    /// Returns the index of a script in a pipeline of which the other commands write nothing.
     pub(super) fn place_of_script(self) -> Option<usize> {
         match self {
             Self::ScriptAndWait(_) => Some(0),

@@ -61,7 +61,7 @@ fn a_stream_without_ids_is_no_bug_and_no_outage() {
 }
 
 #[test]
-fn what_the_acl_denies_within_a_script_is_no_bug() {
+fn an_acl_denial_within_a_script_is_not_reported_as_a_bug() {
     for line in [
         "ERR The user executing the script can't run this command or subcommand script: f0a1, on @user_script:12.",
         "ERR The user executing the script can't access at least one of the keys mentioned in the command script: f0a1",
@@ -80,7 +80,7 @@ fn a_command_of_a_pipeline_tells_nothing_about_the_others() {
 }
 
 #[test]
-fn what_may_have_been_carried_out_is_not_repeated_elsewhere() {
+fn a_request_that_may_have_been_executed_is_not_repeated_on_another_node() {
     let moved = || reply("MOVED 3999 127.0.0.1:6381");
     assert!(StoreError::calling(SCRIPT, moved()).redirection(None).is_some());
     let mut both = redis::pipe();
@@ -123,7 +123,7 @@ fn a_broken_connection_leaves_the_write_unknown() {
 }
 
 #[test]
-fn what_was_never_sent_is_not_stored() {
+fn an_unsent_request_is_certainly_not_stored() {
     let refused = RedisError::from(io::Error::from(io::ErrorKind::ConnectionRefused));
     let error = StoreError::connecting("redis://127.0.0.1:1", refused);
     assert_eq!(error.kind(), ErrorKind::Unreachable);

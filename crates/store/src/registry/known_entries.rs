@@ -25,15 +25,15 @@ pub struct KnownEntries<E> {
     unexplained: Option<(u64, u64)>,
 }
 
-/// The result of a read.
+/// The changes of a registry since the previous read.
 #[derive(Debug)]
-pub struct News<E> {
+pub struct RegistryChanges<E> {
     /// The time of the Redis clock.
     pub now_ms: u64,
     /// Removed entries, as they were.
-    pub gone: Vec<Arc<E>>,
+    pub removed: Vec<Arc<E>>,
     /// New and changed entries.
-    pub put: Vec<Arc<E>>,
+    pub changed: Vec<Arc<E>>,
 }
 
 /// Epoch, number of entries, ms of the Redis clock, whether the page begins with the first entry of all, whether more
@@ -59,21 +59,21 @@ impl<E: RegistryEntry> KnownEntries<E> {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't respond in time. The known entries stay the same.
-    pub async fn follow(&mut self, registry: Registry<'_>, store: &Store) -> Result<News<E>, StoreError> {
+    pub async fn follow(&mut self, registry: Registry<'_>, store: &Store) -> Result<RegistryChanges<E>, StoreError> {
         let first = self.ask(registry, store, false).await?;
         let (_, count, now_ms, is_from_start, _, changes) = &first;
         let now_ms = *now_ms;
         if !is_from_start && changes.is_empty() && self.explains(*count) {
-            return Ok(News { now_ms, gone: Vec::new(), put: Vec::new() });
+            return Ok(RegistryChanges { now_ms, removed: Vec::new(), changed: Vec::new() });
         }
         // Boxed to keep the future small, as most reads find no changes.
         let next = Box::pin(self.read_changes(first, registry, store)).await?;
-        let news = News { now_ms, gone: next.missing(self), put: self.changed_in(&next) };
+        let changes = RegistryChanges { now_ms, removed: next.missing(self), changed: self.changed_in(&next) };
         *self = next;
-        Ok(news)
+        Ok(changes)
     }
 
-    /// The entries by name.
+    /// Returns the entries by name.
     #[must_use]
     pub const fn all(&self) -> &BTreeMap<String, Arc<E>> {
         &self.entries

@@ -11,7 +11,7 @@ use crate::script::Call;
 /// The TTL of a marker: a day.
 const TTL_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// The key of the marker, in the slot of the keys of `call`.
+/// Returns the key of the marker, in the slot of the keys of `call`.
 pub(crate) fn key(prefix: &str, call: &Call<'_>) -> String {
     let first = String::from_utf8_lossy(call.first_key().unwrap_or_default());
     let tag = first.split_once('{').and_then(|(_, rest)| rest.split_once('}')).map(|(tag, _)| tag);

@@ -20,7 +20,8 @@ pub struct Fragment {
 }
 
 impl Fragment {
-    /// Should be in a `const` table, so that the header comment is parsed once, and not for each script.
+    /// Parses the header comment. Should be in a `const` table, so that the header comment is parsed once, and not for
+    /// each script.
     #[must_use]
     pub const fn new(name: &'static str, text: &'static str) -> Self {
         Self { name: Name::new(name), text, head: Head::of(text) }

@@ -32,7 +32,7 @@ pub(super) enum BrokenNeeds {
 }
 
 impl ScriptParts {
-    /// The parts of `verb`. If two tables have a fragment of the same name, the first one is used.
+    /// Creates the parts of `verb`. If two tables have a fragment of the same name, the first one is used.
     pub(super) const fn of(tables: &[&Fragments], verb: &'static str) -> Result<Self, BrokenNeeds> {
         let parts = Self { texts: [""; MAX_PARTS], count: 0 };
         let verb = Fragment::new("", verb);
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_part_needs_stands_before_it_and_once() {
+    fn needed_fragments_come_first_and_only_once() {
         let [clock, meter, record] = [TABLE[0].text, TABLE[1].text, TABLE[2].text];
         let verb = "-- Settles.\n--\n-- needs: record, meter\n-- KEYS  1 jobs\nreturn record";
         assert_eq!(joined(&[TABLE], verb), Ok([clock, meter, record, verb].join("\n")));
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_opened_stands_in_a_function_with_all_that_nothing_else_needs() {
+    fn an_opened_fragment_is_a_function_with_the_fragments_that_only_it_needs() {
         let [clock, meter, record] = [TABLE[0].text, TABLE[1].text, TABLE[2].text];
         let rare = TABLE[6].text;
         let function = ["local function", "open_rare", "()"];
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_opened_opens_another_one_that_uses_what_it_has() {
+    fn an_opened_fragment_can_open_another_one_that_uses_its_functions() {
         let two: &Fragments = &[
             Fragment::new("outer", "-- needs: meter\n-- opens: open_inner = inner\nreturn open_inner"),
             Fragment::new("inner", "-- needs: meter, clock\nreturn meter"),
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_functions_would_make_is_an_error() {
+    fn opening_a_fragment_by_two_functions_is_an_error() {
         let two: &Fragments = &[
             Fragment::new("one", "-- opens: open_one = rare\n"),
             Fragment::new("two", "-- opens: open_two = also_rare\n"),

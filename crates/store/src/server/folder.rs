@@ -53,7 +53,7 @@ impl Folder {
     /// Locks the folder until the returned lock is dropped.
     pub(super) fn lock(&self) -> Result<FileLock, ServerError> {
         let path = self.dir.join(LOCK);
-        FileLock::take(&path).map_err(|error| match error {
+        FileLock::acquire(&path).map_err(|error| match error {
             TryLockError::WouldBlock => self.already_running(),
             TryLockError::Error(source) => unusable(&path, source),
         })
@@ -64,7 +64,7 @@ impl Folder {
         UnixStream::connect(&self.socket).await.ok()
     }
 
-    /// Whether `dir` is this folder.
+    /// Returns whether `dir` is this folder.
     pub(super) fn is_at(&self, dir: &str) -> bool {
         Path::new(dir).canonicalize().is_ok_and(|dir| dir == self.dir)
     }

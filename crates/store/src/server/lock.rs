@@ -15,7 +15,7 @@ impl FileLock {
     ///
     /// # Errors
     /// `WouldBlock` when another process has it.
-    pub fn take(path: &Path) -> Result<Self, TryLockError> {
+    pub fn acquire(path: &Path) -> Result<Self, TryLockError> {
         let file = File::create(path).map_err(TryLockError::Error)?;
         file.try_lock()?;
         Ok(Self(file))
@@ -36,14 +36,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_ends_though_a_child_that_is_being_started_has_its_file() {
+    fn a_lock_ends_although_a_starting_child_has_its_file_open() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
-        let lock = FileLock::take(&path).unwrap();
-        assert!(matches!(FileLock::take(&path), Err(TryLockError::WouldBlock)));
+        let lock = FileLock::acquire(&path).unwrap();
+        assert!(matches!(FileLock::acquire(&path), Err(TryLockError::WouldBlock)));
         let of_the_child = lock.0.try_clone().unwrap();
         drop(lock);
-        FileLock::take(&path).unwrap();
+        FileLock::acquire(&path).unwrap();
         drop(of_the_child);
     }
 }

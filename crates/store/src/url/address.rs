@@ -72,17 +72,17 @@ pub(crate) struct HostPort {
 }
 
 impl Address {
-    /// Whether this is a Redis Cluster, where the keys of a bucket must share a hash tag.
+    /// Returns whether this is a Redis Cluster, where the keys of a bucket must share a hash tag.
     pub fn is_cluster(&self) -> bool {
         matches!(self.deployment, Deployment::Cluster(_))
     }
 
-    /// The socket at `path`, without a login.
+    /// Returns the address of the socket at `path`, without a login.
     pub(crate) fn unix(path: &Path) -> Self {
         Self { deployment: Deployment::Server(Route::Unix(path.to_owned())), tls: None, login: Login::default(), db: 0 }
     }
 
-    /// The server of `route`, with the same TLS, login and database.
+    /// Returns the server of `route`, with the same TLS, login and database.
     pub(crate) fn with_route(&self, route: Route) -> Self {
         Self { deployment: Deployment::Server(route), ..self.clone() }
     }

@@ -88,7 +88,7 @@ fn every_way_over_tcp_goes_over_tls_too() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn an_invalid_url_is_refused_with_the_reason() {
     use AddressError::*;
     for (url, error) in [
         ("127.0.0.1:6379", NoScheme),
@@ -137,7 +137,7 @@ fn the_password_never_prints() {
 }
 
 #[test]
-fn what_prints_parses_to_the_same_place() {
+fn a_printed_url_parses_to_the_same_address() {
     for url in [
         "redis://app@h:1/2",
         "rediss://h:6379/0",

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use dripfeed_store::{Bell, BellWords, Ring, Store};
+use dripfeed_store::{Bell, BellMessages, Ring, Store};
 use futures::FutureExt as _;
 use redis::cmd;
 
@@ -9,7 +9,7 @@ use crate::bench::Bench;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn rings(bell: &mut Bell) -> Ring {
-    tokio::time::timeout(PATIENCE, bell.rung()).await.unwrap()
+    tokio::time::timeout(PATIENCE, bell.wait_for_ring()).await.unwrap()
 }
 
 /// One that is subscribed: that it began to listen was its first ring.
@@ -32,34 +32,34 @@ async fn a_bell_rings_for_its_word_on_its_channel_and_for_nothing_else() {
     publish(&bench.store, "one", "").await;
     publish(&bench.store, "other", "new").await;
     // Messages come in their order.
-    assert_eq!(rings(&mut other).await, Ring::Word);
-    assert_eq!(one.rung().now_or_never(), None);
+    assert_eq!(rings(&mut other).await, Ring::Message);
+    assert_eq!(one.wait_for_ring().now_or_never(), None);
     publish(&bench.store, "one", "new").await;
-    assert_eq!(rings(&mut one).await, Ring::Word);
-    assert_eq!((one.rung().now_or_never(), other.rung().now_or_never()), (None, None));
+    assert_eq!(rings(&mut one).await, Ring::Message);
+    assert_eq!((one.wait_for_ring().now_or_never(), other.wait_for_ring().now_or_never()), (None, None));
 }
 
 #[tokio::test]
 async fn a_bell_knows_whether_others_did_what_it_rang_for() {
     let bench = Bench::new().await;
     let mut other = bell(&bench.store, "other").await;
-    let mut one = bench.store.bell("one", BellWords { ring: "new", done: Some("done") });
+    let mut one = bench.store.bell("one", BellMessages { ring: "new", done: Some("done") });
     assert_eq!(rings(&mut one).await, Ring::Missed);
     let known = |one: &Bell| (one.was_done(), one.is_done());
     for was_done in [false, true, true] {
         publish(&bench.store, "one", "new").await;
-        assert_eq!(rings(&mut one).await, Ring::Word);
+        assert_eq!(rings(&mut one).await, Ring::Message);
         assert_eq!(known(&one), (was_done, false));
         publish(&bench.store, "one", "done").await;
         // Messages come in their order.
         publish(&bench.store, "other", "new").await;
         rings(&mut other).await;
         assert!(one.is_done());
-        assert_eq!(one.rung().now_or_never(), None);
+        assert_eq!(one.wait_for_ring().now_or_never(), None);
     }
     for was_done in [true, false] {
         publish(&bench.store, "one", "new").await;
-        assert_eq!(rings(&mut one).await, Ring::Word);
+        assert_eq!(rings(&mut one).await, Ring::Message);
         assert_eq!(known(&one), (was_done, false));
     }
     publish(&bench.store, "one", "done").await;
@@ -83,7 +83,7 @@ async fn many_channels_are_subscribed_to_in_parts_and_each_once() {
     assert_eq!(rings(&mut open(1200)).await, Ring::Missed);
     assert_eq!(subscriptions(&bench.store).await, parts + 1);
     publish(&bench.store, "channel-0", "new").await;
-    assert_eq!(rings(&mut again).await, Ring::Word);
+    assert_eq!(rings(&mut again).await, Ring::Message);
 }
 
 async fn subscriptions(store: &Store) -> u64 {
@@ -93,7 +93,7 @@ async fn subscriptions(store: &Store) -> u64 {
 }
 
 #[tokio::test]
-async fn what_rang_before_a_bell_was_hushed_is_done_with_and_a_copy_rings_for_the_rest() {
+async fn a_reset_bell_ignores_earlier_messages_and_its_clone_rings_for_later_ones() {
     let bench = Bench::new().await;
     let mut one = bell(&bench.store, "one").await;
     let mut last = bell(&bench.store, "last").await;
@@ -101,9 +101,9 @@ async fn what_rang_before_a_bell_was_hushed_is_done_with_and_a_copy_rings_for_th
     publish(&bench.store, "last", "new").await;
     rings(&mut last).await;
     let mut copy = one.clone();
-    one.hush();
-    assert_eq!(one.rung().now_or_never(), None);
-    assert_eq!(copy.rung().now_or_never(), Some(Ring::Word));
+    one.reset();
+    assert_eq!(one.wait_for_ring().now_or_never(), None);
+    assert_eq!(copy.wait_for_ring().now_or_never(), Some(Ring::Message));
     publish(&bench.store, "one", "new").await;
     rings(&mut one.clone()).await;
     rings(&mut one).await;
@@ -117,7 +117,7 @@ async fn a_bell_rings_when_its_connection_was_lost_and_rings_on() {
     assert_eq!(killed, 1);
     assert_eq!(rings(&mut one).await, Ring::Missed);
     publish(&bench.store, "one", "new").await;
-    assert_eq!(rings(&mut one).await, Ring::Word);
+    assert_eq!(rings(&mut one).await, Ring::Message);
 }
 
 #[tokio::test]
@@ -143,7 +143,7 @@ async fn a_redis_that_denies_subscriptions_is_not_asked_in_a_hot_loop() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let asked = denied().await - before;
     assert!(u64::from(asked) <= 20 * (begun.elapsed().as_secs() + 1), "asked {asked} times");
-    assert_eq!(one.rung().now_or_never(), None);
+    assert_eq!(one.wait_for_ring().now_or_never(), None);
     bench.store.command::<()>(cmd("ACL").arg(&["SETUSER", "default", "+subscribe"])).await.unwrap();
     rings(&mut one).await;
 }
@@ -164,10 +164,10 @@ async fn redis_has_few_channels_that_nobody_reads_any_more() {
         }
     };
     tokio::time::timeout(PATIENCE, few).await.unwrap();
-    kept.hush();
+    kept.reset();
     let heard = async {
         while bench.store.command::<u32>(cmd("PUBLISH").arg("kept").arg("new")).await.unwrap() == 0 {}
-        while kept.rung().await == Ring::Missed {}
+        while kept.wait_for_ring().await == Ring::Missed {}
     };
     tokio::time::timeout(PATIENCE, heard).await.unwrap();
 }

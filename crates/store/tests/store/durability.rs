@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use dripfeed_store::{
-    AppendFsync, Certainty, Durability, ErrorKind, PrivateServer, Script, ServerInfo, ServerOptions, Store, effective,
-    findings,
+    AppendFsync, Certainty, Durability, ErrorKind, PrivateServer, Script, ServerInfo, ServerOptions, Store,
+    effective_durability, server_findings,
 };
 use dripfeed_tests::redis_server::free_port;
 use redis::cmd;
@@ -14,9 +14,9 @@ async fn the_server_of_dev_gives_everysec_and_no_more() {
     let bench = Bench::new().await;
     let facts = ServerInfo::gather(&bench.store, Durability::Everysec).await.unwrap();
     assert_eq!((facts.append_only, facts.append_fsync), (true, Some(AppendFsync::Everysec)));
-    assert_eq!(findings(&facts, Durability::Everysec), []);
-    assert!(effective(Durability::Fsync, &facts).is_err());
-    assert!(effective(Durability::Replicated, &facts).is_err());
+    assert_eq!(server_findings(&facts, Durability::Everysec), []);
+    assert!(effective_durability(Durability::Fsync, &facts).is_err());
+    assert!(effective_durability(Durability::Replicated, &facts).is_err());
 }
 
 #[tokio::test]
@@ -24,7 +24,7 @@ async fn a_server_that_always_flushes_gives_fsync() {
     let options = ServerOptions { append_fsync: AppendFsync::Always, ..ServerOptions::default() };
     let bench = Bench::with(options).await;
     let facts = ServerInfo::gather(&bench.store, Durability::Everysec).await.unwrap();
-    assert_eq!(effective(Durability::Fsync, &facts).unwrap().class, Durability::Fsync);
+    assert_eq!(effective_durability(Durability::Fsync, &facts).unwrap().class, Durability::Fsync);
 }
 
 #[tokio::test]
@@ -62,7 +62,7 @@ async fn a_replicated_write_waits_for_a_replica_and_is_unknown_without_its_word(
     let replica = PrivateServer::start(replica_dir.path(), follow).await.unwrap();
     until_followed(&master.store).await;
     let facts = ServerInfo::gather(&master.store, Durability::Everysec).await.unwrap();
-    assert_eq!(effective(Durability::Replicated, &facts).unwrap().class, Durability::Replicated);
+    assert_eq!(effective_durability(Durability::Replicated, &facts).unwrap().class, Durability::Replicated);
 
     let mut settings = settings(&master.server);
     settings.durability = Durability::Replicated;

@@ -29,7 +29,7 @@ async fn left_in(folder: &Path) -> Child {
 }
 
 #[tokio::test]
-async fn one_that_was_left_in_the_folder_is_shut_down_with_its_data() {
+async fn a_server_left_in_the_folder_is_shut_down_with_its_data_saved() {
     let dir = tempfile::tempdir().unwrap();
     let mut left = left_in(dir.path()).await;
     let address: Address = format!("unix://{}", dir.path().join("redis.sock").display()).parse().unwrap();
@@ -85,7 +85,7 @@ async fn a_folder_with_a_long_path_works_too() {
 }
 
 #[tokio::test]
-async fn its_death_is_told() {
+async fn the_death_of_the_server_is_reported() {
     let mut bench = Bench::new().await;
     let _ = bench.store.command::<()>(&cmd("SHUTDOWN")).await;
     let told = bench.server.died().await;

@@ -105,7 +105,7 @@ async fn a_server_without_tls_is_reported_as_such() {
 }
 
 #[tokio::test]
-async fn who_we_are_is_shown_where_the_server_asks() {
+async fn a_client_certificate_is_presented_when_the_server_asks() {
     let (papers, port) = (Papers::of("127.0.0.1"), free_port());
     let bench = papers.server(port, "--tls-auth-clients yes").await;
     serves(&connected(&bench, &papers.url("rediss", port, "")).await.unwrap()).await;

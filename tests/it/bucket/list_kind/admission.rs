@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use dripfeed_bucket::*;
 use dripfeed_job::idempotency::IdempotencyKey;
-use dripfeed_job::{JobState, Start, Submission};
+use dripfeed_job::{JobState, StartTime, Submission};
 use dripfeed_store::Store;
 use dripfeed_tests::buckets::{self, DELIVERED, admitted, buried, join, open, refused, settle, submit, take, take_one};
 use dripfeed_tests::redis_server::TestRedis;
@@ -132,10 +132,10 @@ async fn a_plain_push_is_a_job_and_what_is_no_job_is_buried_whole() {
 }
 
 #[tokio::test]
-async fn what_a_list_cannot_do_is_refused() {
+async fn options_that_a_list_does_not_support_are_refused() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, settings()).await;
-    let delayed = Submission { start: Start::After(Duration::from_secs(1)), ..buckets::job("x") };
+    let delayed = Submission { start: StartTime::After(Duration::from_secs(1)), ..buckets::job("x") };
     let refusal = bucket.admit(delayed).await.unwrap_err();
     assert_eq!(refusal.to_string(), "a bucket of kind `list` doesn't support delayed jobs; use kind `stream`");
     let retried = Submission { retries: Some(1), ..buckets::job("x") };

@@ -46,7 +46,7 @@ async fn a_job_is_readable_in_the_list_taken_oldest_first_and_delivered() {
     );
     assert!(census.oldest_age.is_some() && census.bytes >= 10);
 
-    assert_eq!(settle(&replica, taken, DELIVERED).await, Settled::Recorded);
+    assert_eq!(settle(&replica, taken, DELIVERED).await, SettleResult::Recorded);
     settle(&replica, take_one(&replica).await, DELIVERED).await;
     assert_eq!(state(&bucket, first.id).await, Some(JobState::Ended(Ending::Delivered)));
     let census = bucket.census().await.unwrap();
@@ -56,7 +56,7 @@ async fn a_job_is_readable_in_the_list_taken_oldest_first_and_delivered() {
 }
 
 #[tokio::test]
-async fn what_is_requeued_is_next_and_costs_no_attempt() {
+async fn a_requeued_job_is_next_and_costs_no_attempt() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, settings()).await;
     let replica = join(&bucket, "a").await;
@@ -140,7 +140,7 @@ async fn a_paced_list_is_counted_while_its_pace_has_a_state() {
 }
 
 #[tokio::test]
-async fn what_is_past_its_deadline_is_not_started() {
+async fn a_job_past_its_deadline_is_not_started() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, settings()).await;
     let replica = join(&bucket, "a").await;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dripfeed_bucket::{Bucket, BucketSettings, DeadFilter, Kind, Replayed, ReplayedMany};
+use dripfeed_bucket::{Bucket, BucketSettings, DeadFilter, Kind, ReplayCounts, ReplayResult};
 use dripfeed_job::forward::ForwardHeaders;
 use dripfeed_job::{JobId, Priority, Submission};
 use dripfeed_tests::buckets::{self, DELIVERED, NO_FILTER, buried, join, open, settle, submit, take_one};
@@ -44,7 +44,7 @@ async fn a_letter_from_before_is_replayed_as_a_job_of_the_new_kind() {
         let redis = TestRedis::start().await;
         let (bucket, died) = changed(&redis, change, &["shop"]).await;
         let replayed = bucket.replay(died[0]).await.expect("Redis answers");
-        assert!(matches!(replayed, Replayed::As(_)), "{change:?}: {replayed:?}");
+        assert!(matches!(replayed, ReplayResult::As(_)), "{change:?}: {replayed:?}");
         assert!(bucket.dead_letter(died[0]).await.expect("Redis answers").is_none(), "{change:?}");
         let replica = join(&bucket, "east").await;
         let taken = take_one(&replica).await;
@@ -64,11 +64,11 @@ async fn letters_from_before_are_replayed_together_and_edited() {
         let (bucket, died) = changed(&redis, change, &["shop", "shop", "mail"]).await;
         if change.0 == Kind::Stream {
             let edited = bucket.replay_edited(died[2], "other".into(), None, None).await.expect("Redis answers");
-            assert!(matches!(edited, Replayed::As(_)), "{edited:?}");
+            assert!(matches!(edited, ReplayResult::As(_)), "{edited:?}");
         }
         let done = bucket.replay_many(&NO_FILTER, None).await.expect("Redis answers");
         let left = if change.0 == Kind::Stream { 2 } else { 3 };
-        assert_eq!(done, ReplayedMany { replayed: left, left: 0 }, "{change:?}");
+        assert_eq!(done, ReplayCounts { replayed: left, left: 0 }, "{change:?}");
         assert_eq!(bucket.census().await.expect("Redis answers").level, 3, "{change:?}");
     }
 }

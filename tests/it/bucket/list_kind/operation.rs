@@ -27,10 +27,10 @@ async fn a_dead_letter_is_replayed_as_a_new_job_if_there_is_room() {
     assert_eq!(bucket.dead_letters(&of_alice, None, 10).await.unwrap().items.len(), 1);
 
     submit_all(&bucket, &["1", "2"]).await;
-    assert!(matches!(bucket.replay(died).await.unwrap(), Replayed::Refused(_)));
+    assert!(matches!(bucket.replay(died).await.unwrap(), ReplayResult::Refused(_)));
     settle(&replica, take_one(&replica).await, DELIVERED).await;
-    let Replayed::As(again) = bucket.replay(died).await.unwrap() else { panic!("there is room") };
-    assert_eq!((again.level, bucket.replay(died).await.unwrap()), (2, Replayed::Unknown));
+    let ReplayResult::As(again) = bucket.replay(died).await.unwrap() else { panic!("there is room") };
+    assert_eq!((again.level, bucket.replay(died).await.unwrap()), (2, ReplayResult::Unknown));
     settle(&replica, take_one(&replica).await, DELIVERED).await;
     let taken = take_one(&replica).await;
     assert_eq!((taken.claim.id(), taken.claim.failures(), body(&taken)), (again.id, 0, b"\xff\x00".as_slice()));
@@ -41,16 +41,16 @@ async fn a_dead_letter_is_replayed_as_a_new_job_if_there_is_room() {
 }
 
 #[tokio::test]
-async fn what_waits_can_be_cancelled_and_purged() {
+async fn waiting_jobs_can_be_cancelled_and_purged() {
     let redis = TestRedis::start().await;
     let (store, bucket) = (redis.store().await, open(&redis, settings()).await);
     let replica = join(&bucket, "a").await;
     let ids = submit_all(&bucket, &["1", "2", "3", "4"]).await;
     let flying = take_one(&replica).await;
-    assert_eq!(bucket.cancel(ids[0]).await.unwrap(), Cancel::InFlight);
-    assert_eq!(bucket.cancel(ids[2]).await.unwrap(), Cancel::Cancelled);
-    assert_eq!(bucket.cancel(ids[2]).await.unwrap(), Cancel::Ended(Ending::Cancelled));
-    assert_eq!(bucket.cancel(JobId::new(1, 0)).await.unwrap(), Cancel::Unknown);
+    assert_eq!(bucket.cancel(ids[0]).await.unwrap(), CancelResult::InFlight);
+    assert_eq!(bucket.cancel(ids[2]).await.unwrap(), CancelResult::Cancelled);
+    assert_eq!(bucket.cancel(ids[2]).await.unwrap(), CancelResult::Ended(Ending::Cancelled));
+    assert_eq!(bucket.cancel(JobId::new(1, 0)).await.unwrap(), CancelResult::Unknown);
     assert_eq!(bucket.census().await.unwrap().level, 3);
 
     push(&store, b"by hand").await;

@@ -12,9 +12,9 @@ async fn a_dead_replicas_jobs_are_back_in_order_and_it_settles_nothing_more() {
     let (store, bucket) = (redis.store().await, open(&redis, settings()).await);
     submit_all(&bucket, &["1", "2", "3", "4"]).await;
     let lease = Duration::from_millis(300);
-    let dead = bucket.join(Consumer::new("dead"), lease, Life::First).await.unwrap();
+    let dead = bucket.join(Consumer::new("dead"), lease, JoinKind::First).await.unwrap();
     let mut taken = take(&dead, 3).await;
-    let alive = bucket.join(Consumer::new("alive"), lease, Life::First).await.unwrap();
+    let alive = bucket.join(Consumer::new("alive"), lease, JoinKind::First).await.unwrap();
     let mut beats = tokio::time::interval(alive.beat_interval());
     let recovered = loop {
         beats.tick().await;
@@ -24,8 +24,8 @@ async fn a_dead_replicas_jobs_are_back_in_order_and_it_settles_nothing_more() {
         }
     };
     assert_eq!(recovered, 3);
-    assert_eq!(settle(&dead, taken.remove(0), DELIVERED).await, Settled::Fenced);
-    assert_eq!(settle(&dead, taken.remove(0), Settlement::Requeue).await, Settled::Fenced);
+    assert_eq!(settle(&dead, taken.remove(0), DELIVERED).await, SettleResult::Fenced);
+    assert_eq!(settle(&dead, taken.remove(0), Settlement::Requeue).await, SettleResult::Fenced);
     assert!(matches!(dead.take(1).await.unwrap(), Take::Fenced));
     assert!(dead.beat().await.unwrap().fenced);
 
@@ -33,7 +33,7 @@ async fn a_dead_replicas_jobs_are_back_in_order_and_it_settles_nothing_more() {
     assert_eq!(bodies(&again), [b"1", b"2", b"3", b"4"]);
     assert!(elements(&store, "dripfeed:{b}:taken:dead").await.is_empty());
     for taken in again {
-        assert_eq!(settle(&alive, taken, DELIVERED).await, Settled::Recorded);
+        assert_eq!(settle(&alive, taken, DELIVERED).await, SettleResult::Recorded);
     }
     let census = bucket.census().await.unwrap();
     assert_eq!((census.level, census.bytes, census.recovered), (0, 0, 3));
@@ -51,13 +51,13 @@ async fn a_leaving_replica_requeues_its_jobs_in_order() {
     leaving.leave().await.unwrap();
     assert_eq!(elements(&store, JOBS).await, before);
     for taken in taken {
-        assert_eq!(settle(&leaving, taken, DELIVERED).await, Settled::Fenced);
+        assert_eq!(settle(&leaving, taken, DELIVERED).await, SettleResult::Fenced);
     }
     assert_eq!(bucket.census().await.unwrap().replicas, []);
 }
 
 #[tokio::test]
-async fn what_was_taken_without_an_answer_is_requeued() {
+async fn jobs_of_a_take_without_an_answer_are_requeued() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, settings()).await;
     let replica = join(&bucket, "a").await;
@@ -78,13 +78,13 @@ async fn what_was_taken_without_an_answer_is_requeued() {
     }
     assert_eq!(bodies(&taken), [b"2", b"3"]);
     for taken in taken.into_iter().chain([held]) {
-        assert_eq!(settle(&replica, taken, DELIVERED).await, Settled::Recorded);
+        assert_eq!(settle(&replica, taken, DELIVERED).await, SettleResult::Recorded);
     }
     assert_eq!(bucket.census().await.unwrap().level, 0);
 }
 
 #[tokio::test]
-async fn what_kills_its_processor_is_buried_after_a_bounded_number_of_deliveries() {
+async fn a_job_that_kills_its_processor_is_dead_lettered_after_a_bounded_number_of_deliveries() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, BucketSettings { deliveries: 2, ..settings() }).await;
     let poison = submit_all(&bucket, &["poison"]).await[0];

@@ -1,6 +1,6 @@
 //! Random histories: each step is one that makes sense after those before it.
 
-use dripfeed_bucket::Life;
+use dripfeed_bucket::JoinKind;
 use dripfeed_job::JobState;
 use proptest::collection::vec;
 use proptest::option;
@@ -34,7 +34,7 @@ impl ReferenceStateMachine for Histories {
     fn transitions(model: &Model) -> BoxedStrategy<Step> {
         let mut steps = vec![
             (24, vec(offer(), 1..5).prop_map(Step::Admit).boxed()),
-            (2, prop_oneof![Just(Life::First), Just(Life::Again)].prop_map(Step::Join).boxed()),
+            (2, prop_oneof![Just(JoinKind::First), Just(JoinKind::Rejoin)].prop_map(Step::Join).boxed()),
             (1, Just(Step::Purge).boxed()),
             (3, Just(Step::EndOverdue).boxed()),
             (1, cancel_many().boxed()),
@@ -57,7 +57,7 @@ impl ReferenceStateMachine for Histories {
             steps.push((2, select(entries).prop_map(Step::AddByHand).boxed()));
         }
         if model.joined == 0 {
-            steps.push((20, Just(Step::Join(Life::First)).boxed()));
+            steps.push((20, Just(Step::Join(JoinKind::First)).boxed()));
         } else {
             steps.push((
                 24,

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dripfeed_bucket::*;
 use dripfeed_job::idempotency::IdempotencyKey;
-use dripfeed_job::{JobId, Share, Start, Submission};
+use dripfeed_job::{JobId, Share, StartTime, Submission};
 use dripfeed_store::Store;
 use dripfeed_tests::buckets::{self, changed};
 use futures::future::join_all;
@@ -193,7 +193,7 @@ impl Real {
         StepResult::Done
     }
 
-    async fn join(&mut self, life: Life) -> Result<StepResult, BucketError> {
+    async fn join(&mut self, life: JoinKind) -> Result<StepResult, BucketError> {
         let consumer = Consumer::new(consumer(self.replicas.len()));
         // The lease is longer than any replica is suspended.
         self.replicas.push(self.bucket.join(consumer, HOUR, life).await?);
@@ -224,8 +224,8 @@ impl Real {
         let first = *settled[0].as_ref().expect("Redis answers");
         assert!(settled.iter().all(|other| *other.as_ref().expect("Redis answers") == first), "{settled:?}");
         match first {
-            Settled::Recorded | Settled::WaitsForRoom | Settled::EndedBefore => StepResult::Settled,
-            Settled::Fenced => StepResult::Fenced,
+            SettleResult::Recorded | SettleResult::WaitsForRoom | SettleResult::EndedBefore => StepResult::Settled,
+            SettleResult::Fenced => StepResult::Fenced,
         }
     }
 
@@ -239,9 +239,9 @@ impl Real {
 
     async fn replay(&mut self, job: JobNumber) -> Result<StepResult, BucketError> {
         Ok(StepResult::Replay(match self.bucket.replay(self.jobs[job]).await? {
-            Replayed::As(admitted) => Some(self.verdict(Admission::Admitted(admitted), false)),
-            Replayed::Refused(refused) => Some(self.verdict(Admission::Refused(refused), false)),
-            Replayed::Unknown => None,
+            ReplayResult::As(admitted) => Some(self.verdict(Admission::Admitted(admitted), false)),
+            ReplayResult::Refused(refused) => Some(self.verdict(Admission::Refused(refused), false)),
+            ReplayResult::Unknown => None,
         }))
     }
 
@@ -339,7 +339,7 @@ impl Real {
             replica.leave().await.expect("Redis answers");
         }
         let last = self.replicas.len();
-        self.join(Life::Again).await.expect("Redis answers");
+        self.join(JoinKind::Rejoin).await.expect("Redis answers");
         // A few rounds are enough: a job that waits for an hour is due in the next round, and one that waits for a
         // token a moment later.
         for _ in 0..1000 {
@@ -368,7 +368,7 @@ fn submission(offer: &Offer) -> Submission {
         body: offer.letter.to_string().repeat(offer.length).into(),
         caller: offer.caller.map(String::from),
         idempotency_key: offer.key.and_then(|key| IdempotencyKey::parse(&format!("key {key}")).ok()),
-        start: if offer.delayed { Start::After(HOUR) } else { Start::AtOnce },
+        start: if offer.delayed { StartTime::After(HOUR) } else { StartTime::AtOnce },
         expires_in: offer.ephemeral.then_some(Duration::from_millis(1)),
         ..Submission::default()
     }

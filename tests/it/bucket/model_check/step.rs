@@ -1,6 +1,6 @@
 //! The steps of a history, and their results.
 
-use dripfeed_bucket::{Cancel, Life, RefusalReason};
+use dripfeed_bucket::{CancelResult, JoinKind, RefusalReason};
 use dripfeed_job::JobState;
 
 /// Jobs are numbered in the order in which they were added to the stream, replicas in the order in which they joined.
@@ -12,7 +12,7 @@ pub enum Step {
     Admit(Vec<Offer>),
     /// A plain XADD by somebody else.
     AddByHand(Entry),
-    Join(Life),
+    Join(JoinKind),
     Take {
         replica: ReplicaNumber,
         most: usize,
@@ -90,7 +90,7 @@ pub enum StepResult {
     Settled,
     Alive,
     Recovered { recovered: u64, poisoned: u64 },
-    Cancel(Cancel),
+    Cancel(CancelResult),
     Purged(u64),
     Replay(Option<Verdict>),
     Forgotten(bool),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use dripfeed_bucket::*;
-use dripfeed_job::{JobId, Priority, Start, Submission};
+use dripfeed_job::{JobId, Priority, StartTime, Submission};
 use dripfeed_tests::buckets::{self, DELIVERED, changed, join};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::wall_clock::WallClock;
@@ -273,7 +273,7 @@ fn submission(offer: &Offer) -> Submission {
             Some("low") => Some(Priority::Low),
             _ => None,
         },
-        start: if offer.delayed { Start::After(Duration::from_millis(5)) } else { Start::AtOnce },
+        start: if offer.delayed { StartTime::After(Duration::from_millis(5)) } else { StartTime::AtOnce },
         ..buckets::job("x".repeat(offer.bytes))
     }
 }

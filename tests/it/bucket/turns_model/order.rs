@@ -35,7 +35,7 @@ impl Order {
 
     /// Checks the calls of one take. `waiting`: the flows that waited before and after it, and may be called.
     pub fn take(&mut self, calls: &BTreeMap<Flow, usize>, waiting: &BTreeSet<Flow>, rules: &Rules) {
-        if self.is_lost || !rules.takes_turns() {
+        if self.is_lost || !rules.has_fair_queuing() {
             return self.begin();
         }
         for flow in calls.keys() {

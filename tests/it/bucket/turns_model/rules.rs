@@ -51,7 +51,7 @@ impl Default for Rules {
 }
 
 impl Rules {
-    pub fn takes_turns(&self) -> bool {
+    pub fn has_fair_queuing(&self) -> bool {
         self.by != "off"
     }
 
@@ -63,17 +63,18 @@ impl Rules {
             burst: bounds.burst,
             tiers: if bounds.tiers.is_empty() { self.each.tiers } else { bounds.tiers },
         });
-        self.takes_turns().then(|| named.unwrap_or(self.each))
+        self.has_fair_queuing().then(|| named.unwrap_or(self.each))
     }
 
     pub fn is_paused(&self, name: &str) -> bool {
-        self.takes_turns() && self.named.is_some_and(|(named, _, paused)| paused && named == name)
+        self.has_fair_queuing() && self.named.is_some_and(|(named, _, paused)| paused && named == name)
     }
 
     /// Whether any calls are counted.
     pub fn is_bounded(&self) -> bool {
         let has = |bounds: Bounds| bounds.has_rate() || bounds.most.is_some();
-        self.takes_turns() && (has(self.each) || self.named.is_some_and(|(_, bounds, paused)| paused || has(bounds)))
+        self.has_fair_queuing()
+            && (has(self.each) || self.named.is_some_and(|(_, bounds, paused)| paused || has(bounds)))
     }
 
     pub fn weights(&self) -> Json {

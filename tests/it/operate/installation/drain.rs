@@ -115,7 +115,7 @@ async fn a_drain_that_is_stopped_ends_in_order_and_leaves_the_rest_stranded() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_others_serve_or_share_is_not_drained() {
+async fn a_bucket_that_other_processes_serve_or_share_is_not_drained() {
     let service = Service::new(&buckets(&[("mail", ""), ("other", "")])).await;
     let mut intake = service.intake().await;
     intake.client().submit("mail", "{}").await.expect("an answer");

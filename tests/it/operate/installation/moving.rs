@@ -51,7 +51,7 @@ async fn cancelled(bucket: &Bucket, id: JobId) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn all_that_a_job_asked_for_goes_with_it() {
+async fn a_moved_job_keeps_all_its_options() {
     let service = Service::new(&buckets(&[("mail", ""), ("post", "")])).await;
     let mut intake = service.intake().await;
     let request = intake.client().request(Method::POST, "/v1/buckets/mail/jobs");

@@ -1,4 +1,4 @@
-use dripfeed_bucket::{BucketPlace, Kind, note_places, note_places_once, noted_places};
+use dripfeed_bucket::{BucketPlace, Kind, register_places, register_places_once, registered_places};
 use dripfeed_tests::service::{Service, until};
 use http::Method;
 
@@ -120,8 +120,8 @@ async fn ten_thousand_places_are_noted_and_read_in_parts() {
         key: n.is_multiple_of(100).then(|| "k".repeat(2000) + &n.to_string()),
     };
     let places: Vec<BucketPlace> = (0..PLACES).map(place).collect();
-    note_places(service.store(), &places).await.expect("Redis answers");
-    let noted = noted_places(service.store()).await.expect("Redis answers");
+    register_places(service.store(), &places).await.expect("Redis answers");
+    let noted = registered_places(service.store()).await.expect("Redis answers");
     assert!(noted.iter().all(|noted| noted.is_served()));
     assert_eq!(noted.into_iter().map(|noted| noted.place).collect::<Vec<_>>(), places);
     let stats: String = service.redis("INFO commandstats").await;
@@ -130,12 +130,12 @@ async fn ten_thousand_places_are_noted_and_read_in_parts() {
 }
 
 #[tokio::test]
-async fn of_processes_with_the_same_places_one_notes_them() {
+async fn one_of_the_processes_with_the_same_places_registers_them() {
     let service = Service::new(&buckets(&[("kept", "")])).await;
     let place = |name: &str| BucketPlace { bucket: name.parse().expect("a name"), kind: Kind::Stream, key: None };
     let (store, places) = (service.store(), [place("a"), place("b")]);
     let note = async |places: &[BucketPlace]| {
-        note_places_once(store, places).await.expect("Redis answers");
+        register_places_once(store, places).await.expect("Redis answers");
         service.redis.calls("hset").await
     };
     let once = note(&places).await;

@@ -1,7 +1,7 @@
 //! A client that deletes a bucket with `If-Match` deletes the definition that it has seen, or nothing.
 
 use dripfeed_bucket::{
-    Bucket, BucketSettings, DefinitionBounds, Kind, KnownDefinitions, NewDefinition, PutDefinition, Reopened,
+    Bucket, BucketSettings, DefinitionBounds, Kind, KnownDefinitions, NewDefinition, PutDefinitionResult, ReopenResult,
 };
 use dripfeed_tests::buckets::{self, DELIVERED, join, settle, take_one};
 use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
@@ -73,7 +73,7 @@ impl Deletions {
                     sealed: None,
                 };
                 let put = new.put(store, BOUNDS).await.expect("Redis answers");
-                assert!(matches!(put, PutDefinition::Done { .. }), "{put:?}");
+                assert!(matches!(put, PutDefinitionResult::Done { .. }), "{put:?}");
             }
         }
     }
@@ -248,7 +248,7 @@ async fn one_that_was_decided_is_never_undone() {
     assert_eq!(delete(&deletions.deleting.client(), "b?purge=true").await.status, 503);
     suspended_for(&deletions, 600_000).await;
     let bucket = deletions.bucket(Kind::Stream).await;
-    assert_eq!(bucket.reopen_abandoned().await.expect("Redis answers"), Reopened::Gone);
+    assert_eq!(bucket.reopen_abandoned().await.expect("Redis answers"), ReopenResult::Gone);
     assert_eq!(submit(&deletions.other.client(), "b").await.status, 404);
 }
 

@@ -1,6 +1,6 @@
 //! Processes forget definitions that a failover has lost: Redis is the source of truth.
 
-use dripfeed_bucket::{Definition, DefinitionBounds, KnownDefinitions, NewDefinition, PutDefinition};
+use dripfeed_bucket::{Definition, DefinitionBounds, KnownDefinitions, NewDefinition, PutDefinitionResult};
 use dripfeed_store::{ServerOptions, Store};
 use dripfeed_tests::redis_server::{TestRedis, free_port};
 
@@ -19,7 +19,7 @@ async fn define(store: &Store, bucket: &str, known: &KnownDefinitions, number: u
         sealed: None,
     };
     let done = new.put(store, BOUNDS).await.expect("Redis answers");
-    assert!(matches!(done, PutDefinition::Done { .. }), "{done:?}");
+    assert!(matches!(done, PutDefinitionResult::Done { .. }), "{done:?}");
 }
 
 /// The definitions that a starting process reads.

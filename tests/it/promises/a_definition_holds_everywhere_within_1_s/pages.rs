@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dripfeed_bucket::{DefinitionBounds, KnownDefinitions, NewDefinition, PutDefinition};
+use dripfeed_bucket::{DefinitionBounds, KnownDefinitions, NewDefinition, PutDefinitionResult};
 use dripfeed_store::Store;
 use dripfeed_tests::redis_server::TestRedis;
 use tokio::time::timeout;
@@ -25,7 +25,7 @@ async fn define(store: &Store, bucket: &str) {
         sealed: None,
     };
     let done = new.put(store, BOUNDS).await.expect("Redis answers");
-    assert!(matches!(done, PutDefinition::Done { .. }), "{done:?}");
+    assert!(matches!(done, PutDefinitionResult::Done { .. }), "{done:?}");
 }
 
 /// Changes the state as a change of definitions does a day after the deletion of this bucket.

@@ -74,6 +74,6 @@ async fn what_was_lost_grants_nothing() {
     redis.ask::<String>("FLUSHALL").await;
     bucket.apply_overrides(&dripfeed_tests::buckets::changed("fair.rate", "1/h")).await.unwrap();
     flood(&bucket, "a", 50).await;
-    let again = bucket.join(Consumer::new("again"), Duration::from_mins(1), Life::Again).await.unwrap();
+    let again = bucket.join(Consumer::new("again"), Duration::from_mins(1), JoinKind::Rejoin).await.unwrap();
     assert!(take_all(&again).await.is_empty());
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use dripfeed_bucket::*;
-use dripfeed_job::{JobId, Priority, Start, Submission};
+use dripfeed_job::{JobId, Priority, StartTime, Submission};
 use dripfeed_tests::buckets::{DELIVERED, changed, join};
 use dripfeed_tests::redis_server::TestRedis;
 use fastrand::Rng;
@@ -50,7 +50,7 @@ impl<'r> History<'r> {
 
     fn job(&mut self) -> Submission {
         let caller = CALLERS[self.rng.usize(..CALLERS.len())];
-        let start = if self.rng.u8(..10) == 0 { Start::After(Duration::from_millis(5)) } else { Start::AtOnce };
+        let start = if self.rng.u8(..10) == 0 { StartTime::After(Duration::from_millis(5)) } else { StartTime::AtOnce };
         let priority = PRIORITIES[self.rng.usize(..PRIORITIES.len())];
         let size = if self.rng.u8(..20) == 0 { 100_000 } else { 10 };
         Submission { start, priority, body: "x".repeat(size).into(), ..of(caller) }

@@ -87,12 +87,12 @@ async fn a_job_keeps_its_priority_when_it_is_tried_again_or_replayed() {
     let again = take_one(&replica).await;
     assert_eq!((again.claim.id(), again.claim.failures()), (high.id, 1));
     settle(&replica, again, buried("no luck")).await;
-    let Replayed::As(replayed) = bucket.replay(high.id).await.unwrap() else { panic!("there is room") };
+    let ReplayResult::As(replayed) = bucket.replay(high.id).await.unwrap() else { panic!("there is room") };
     let taken = take_one(&replica).await;
     assert_eq!((taken.claim.id(), read(&taken).1), (replayed.id, High));
     settle(&replica, taken, buried("no luck")).await;
     let edited = bucket.replay_edited(replayed.id, "y".into(), None, None).await.unwrap();
-    let Replayed::As(edited) = edited else { panic!("there is room") };
+    let ReplayResult::As(edited) = edited else { panic!("there is room") };
     let taken = take_one(&replica).await;
     assert_eq!((taken.claim.id(), read(&taken).1), (edited.id, High));
 }
@@ -103,7 +103,7 @@ async fn a_delayed_job_has_its_priority_when_its_time_comes() {
     let bucket = open(&redis).await;
     let replica = join(&bucket, "one").await;
     flood(&bucket, "a", Normal, 200).await;
-    let start = dripfeed_job::Start::After(Duration::from_millis(1));
+    let start = dripfeed_job::StartTime::After(Duration::from_millis(1));
     let high = submit(&bucket, Submission { start, ..of("b", High) }).await;
     let called = async || {
         let taken = take_one(&replica).await;

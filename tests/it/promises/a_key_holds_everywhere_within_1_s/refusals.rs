@@ -76,7 +76,7 @@ async fn a_key_of_the_settings_is_changed_there_alone() {
         assert!(refused.text("detail").contains("change it there"), "{refused:?}");
         assert_eq!(delete(&platform, id).await.text("code"), "configured_key");
     }
-    let hash = dripfeed_auth::show_hash(&dripfeed_auth::hash_of_key(b"operator"));
+    let hash = dripfeed_auth::format_hash(&dripfeed_auth::hash_of_key(b"operator"));
     let same = json!({ "scopes": ["submit"], "buckets": ["mail"], "sha256": hash });
     assert_eq!(put(&platform, "other", &same).await.text("member"), "sha256");
     assert!(nothing_is_stored(&service).await);

@@ -41,7 +41,7 @@ async fn a_key_that_is_made_is_shown_once_and_is_nowhere_else() {
     assert!(key.starts_with("dripfeed_") && key.len() == 52, "{key}");
     let client = other.client().with_key(&key);
     assert_eq!(submit(&client, "mail").await, 202);
-    let hash = dripfeed_auth::show_hash(&dripfeed_auth::hash_of_key(key.as_bytes()));
+    let hash = dripfeed_auth::format_hash(&dripfeed_auth::hash_of_key(key.as_bytes()));
     let stored = all_of_redis(&service).await;
     assert!(stored.contains(&hash), "what is stored is its hash");
     let again = put(&platform, "shop", &json!({ "scopes": ["submit", "read"], "buckets": ["mail"] })).await;

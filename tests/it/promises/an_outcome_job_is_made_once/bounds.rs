@@ -33,7 +33,7 @@ async fn all_is_reported_within_the_bounds(from: &Bucket, events: &Bucket) {
     for n in 0..JOBS {
         ids.push(submit(from, job(n.to_string())).await.id.to_string());
     }
-    let (replica, mut courier) = (join(from, "r").await, OutcomeCourier::new(from.clone()));
+    let (replica, mut courier) = (join(from, "r").await, OutboxRelay::new(from.clone()));
     assert_eq!(work(from, &replica).await, MOST);
     let census = from.census().await.expect("Redis answers");
     assert_eq!((census.pace.reason, census.level), ("outbox_full", JOBS as u64 - MOST), "the source has stopped");
@@ -41,7 +41,7 @@ async fn all_is_reported_within_the_bounds(from: &Bucket, events: &Bucket) {
     let mut all = Vec::new();
     while all.len() < JOBS {
         let end = hand_over(&mut courier, &targets).await;
-        assert!(matches!(end, HandedOver::Waiting(_) | HandedOver::All), "{end:?}");
+        assert!(matches!(end, HandOverResult::Waiting(_) | HandOverResult::All), "{end:?}");
         let level = events.census().await.expect("Redis answers").level;
         assert!((1..=ROOM).contains(&level), "{level} of {ROOM}");
         all.extend(reported(events).await.into_keys());
@@ -99,7 +99,7 @@ async fn a_take_leaves_room_for_all_that_is_in_flight() {
     // Purged jobs make no outcome jobs.
     from.purge().await.expect("Redis answers");
     assert_eq!(outbox(&redis, "from").await, MOST - 1);
-    assert_eq!(from.cancel(id).await.expect("Redis answers"), Cancel::Ended(dripfeed_job::Ending::Cancelled));
+    assert_eq!(from.cancel(id).await.expect("Redis answers"), CancelResult::Ended(dripfeed_job::Ending::Cancelled));
 }
 
 /// Each answer is as large as is kept of one, so that few outcome jobs reach the bound of bytes.
@@ -160,7 +160,7 @@ async fn at_maxmemory_what_was_called_is_settled_and_its_outcome_kept() {
     let from = buckets::open(&redis, reporting("from", vec![to("events")], 100)).await;
     let events = buckets::open(&redis, buckets::settings("events")).await;
     let targets = Buckets::new([events.clone()]);
-    let (replica, mut courier) = (join(&from, "r").await, OutcomeCourier::new(from.clone()));
+    let (replica, mut courier) = (join(&from, "r").await, OutboxRelay::new(from.clone()));
     for n in 0..JOBS {
         submit(&from, job(n.to_string())).await;
     }
@@ -170,9 +170,9 @@ async fn at_maxmemory_what_was_called_is_settled_and_its_outcome_kept() {
         settle(&replica, taken, DELIVERED).await;
     }
     assert_eq!(outbox(&redis, "from").await, JOBS as u64);
-    assert!(matches!(hand_over(&mut courier, &targets).await, HandedOver::Waiting(_)));
+    assert!(matches!(hand_over(&mut courier, &targets).await, HandOverResult::Waiting(_)));
     assert_eq!(outbox(&redis, "from").await, JOBS as u64);
     redis.ask::<String>("CONFIG SET maxmemory 0").await;
-    assert_eq!(hand_over(&mut courier, &targets).await, HandedOver::All);
+    assert_eq!(hand_over(&mut courier, &targets).await, HandOverResult::All);
     assert_eq!(reported(&events).await.len(), JOBS);
 }

@@ -14,7 +14,7 @@ async fn one_whose_caller_is_no_text_or_too_long_is_handed_over() {
     let from = buckets::open(&redis, reporting("from", vec![to("events")], 100)).await;
     let events = buckets::open(&redis, buckets::settings("events")).await;
     let targets = Buckets::new([from.clone(), events.clone()]);
-    let (replica, mut courier) = (join(&from, "r").await, OutcomeCourier::new(from.clone()));
+    let (replica, mut courier) = (join(&from, "r").await, OutboxRelay::new(from.clone()));
     let long = "\u{20ac}".repeat(100);
     let all_bytes: Vec<u8> = (0..300).map(|_| 0xff).collect();
     for caller in [b"\xff", long.as_bytes(), &all_bytes] {
@@ -22,10 +22,10 @@ async fn one_whose_caller_is_no_text_or_too_long_is_handed_over() {
         settle(&replica, take_one(&replica).await, DELIVERED).await;
         add(&redis, caller).await;
         let id = from.jobs(&JobFilter::default(), None, 1).await.expect("Redis answers").items[0].id;
-        assert_eq!(from.cancel(id).await.expect("Redis answers"), Cancel::Cancelled);
+        assert_eq!(from.cancel(id).await.expect("Redis answers"), CancelResult::Cancelled);
     }
     assert_eq!(outbox(&redis, "from").await, 6);
-    assert_eq!(hand_over(&mut courier, &targets).await, HandedOver::All);
+    assert_eq!(hand_over(&mut courier, &targets).await, HandOverResult::All);
     assert_eq!(outbox(&redis, "from").await, 0);
     let callers: std::collections::BTreeSet<Option<String>> = from
         .outcomes(TimeWindow::default(), None, None, 10)

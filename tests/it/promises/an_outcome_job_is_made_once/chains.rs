@@ -1,6 +1,6 @@
 //! A cycle of buckets that send each other outcome jobs ends.
 
-use dripfeed_bucket::{Bucket, BucketSettings, Buckets, HandedOver, OutcomeCourier, Take};
+use dripfeed_bucket::{Bucket, BucketSettings, Buckets, HandOverResult, OutboxRelay, Take};
 use dripfeed_job::Chain;
 use dripfeed_tests::buckets::{self, DELIVERED, job, join, settle, submit, take_one, takes_nothing};
 use dripfeed_tests::redis_server::TestRedis;
@@ -14,7 +14,7 @@ async fn a_circle_of_two_buckets_ends() {
     let (a, b) = (buckets::open(&redis, a.1).await, buckets::open(&redis, b.1).await);
     let both = Buckets::new([a.clone(), b.clone()]);
     submit(&a, job("x")).await;
-    let mut couriers = [&a, &b].map(|bucket| OutcomeCourier::new(bucket.clone()));
+    let mut couriers = [&a, &b].map(|bucket| OutboxRelay::new(bucket.clone()));
     let mut ends = 0;
     loop {
         let before = ends;
@@ -27,7 +27,7 @@ async fn a_circle_of_two_buckets_ends() {
                 }
             }
             replica.leave().await.expect("Redis answers");
-            assert_eq!(hand_over(courier, &both).await, HandedOver::All);
+            assert_eq!(hand_over(courier, &both).await, HandOverResult::All);
         }
         if ends == before {
             break;
@@ -59,17 +59,17 @@ async fn standing_still(redis: &TestRedis) -> Bucket {
 async fn a_cycle_that_is_full_goes_on_when_a_capacity_is_raised() {
     let redis = TestRedis::start().await;
     let bucket = standing_still(&redis).await;
-    let (mut courier, targets) = (OutcomeCourier::new(bucket.clone()), Buckets::new([bucket.clone()]));
+    let (mut courier, targets) = (OutboxRelay::new(bucket.clone()), Buckets::new([bucket.clone()]));
     let replica = join(&bucket, "again").await;
     for _ in 0..3 {
         assert!(takes_nothing(&replica).await);
         let end = hand_over(&mut courier, &targets).await;
-        assert!(matches!(end, HandedOver::Waiting(_)), "{end:?}");
+        assert!(matches!(end, HandOverResult::Waiting(_)), "{end:?}");
     }
     assert_eq!(bucket.census().await.expect("Redis answers").pace.reason, "outbox_full");
 
     bucket.apply_overrides(&buckets::changed("capacity", 2 * ROOM)).await.expect("Redis answers");
-    assert_eq!(hand_over(&mut courier, &targets).await, HandedOver::All);
+    assert_eq!(hand_over(&mut courier, &targets).await, HandOverResult::All);
     assert_eq!(outbox(&redis, "a").await, 0);
     settle(&replica, take_one(&replica).await, DELIVERED).await;
 }

@@ -55,9 +55,9 @@ async fn who_has_looked_through_many_for_an_unknown_target_lets_another_process_
     end_jobs_for(&from, "full", FEW).await;
 
     let (one_knows, other_knows) = (Buckets::new([full]), Buckets::new([elsewhere.clone()]));
-    let [mut one, mut other] = [(); 2].map(|()| OutcomeCourier::new(from.clone()));
+    let [mut one, mut other] = [(); 2].map(|()| OutboxRelay::new(from.clone()));
     let mut ends = Vec::new();
-    while ends.len() < 3 && !ends.contains(&HandedOver::Unknown) {
+    while ends.len() < 3 && !ends.contains(&HandOverResult::Unknown) {
         ends.push(one.hand_over(&one_knows).await.expect("Redis answers"));
     }
     hand_over(&mut other, &other_knows).await;
@@ -75,9 +75,9 @@ async fn what_earlier_settings_have_left_passes_a_target_that_is_full() {
     end_jobs_for(&before, "earlier", FEW).await;
 
     let now = buckets::open(&redis, with_outcomes(&["full"])).await;
-    let mut courier = OutcomeCourier::new(now);
+    let mut courier = OutboxRelay::new(now);
     let end = hand_over(&mut courier, &Buckets::new([full, earlier.clone()])).await;
-    assert!(matches!(end, HandedOver::Waiting(_)), "{end:?}");
+    assert!(matches!(end, HandOverResult::Waiting(_)), "{end:?}");
     assert_eq!(level(&earlier).await, FEW as u64);
 }
 
@@ -87,14 +87,14 @@ async fn a_target_whose_definition_or_deletion_was_interrupted_gets_its_outcome_
     let redis = TestRedis::start().await;
     let from = buckets::open(&redis, with_outcomes(&["events"])).await;
     let events = buckets::defined(&redis, buckets::settings("events")).await;
-    let (mut courier, targets) = (OutcomeCourier::new(from.clone()), Buckets::new([events.clone()]));
+    let (mut courier, targets) = (OutboxRelay::new(from.clone()), Buckets::new([events.clone()]));
     for (state, delivered) in [("defined", 1), ("about to be deleted", 2)] {
         end_jobs_for(&from, "events", 1).await;
         if delivered == 2 {
             buckets::suspend_long_ago(&redis, &events).await;
         }
         let ends = [hand_over(&mut courier, &targets).await, hand_over(&mut courier, &targets).await];
-        assert_eq!(ends[1], HandedOver::All, "{state}: {ends:?}");
+        assert_eq!(ends[1], HandOverResult::All, "{state}: {ends:?}");
         assert_eq!(level(&events).await, delivered, "{state}");
     }
 }

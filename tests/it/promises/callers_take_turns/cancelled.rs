@@ -33,7 +33,7 @@ async fn single_jobs_leave_neither_ranges_nor_flows() {
     let before = kept(&redis).await;
     for n in 0..50 {
         let id = submit(&bucket, of(&format!("c{n}"), "x")).await.id;
-        assert_eq!(bucket.cancel(id).await.unwrap(), Cancel::Cancelled);
+        assert_eq!(bucket.cancel(id).await.unwrap(), CancelResult::Cancelled);
     }
     assert_eq!(kept(&redis).await, before);
 }
@@ -70,7 +70,7 @@ async fn what_waits_is_counted_without_them() {
     let bucket = open_with_one(&redis).await;
     flood(&bucket, "many", 10).await;
     for job in bucket.jobs(&JobFilter::default(), None, 9).await.unwrap().items.iter().skip(2) {
-        assert_eq!(bucket.cancel(job.id).await.unwrap(), Cancel::Cancelled);
+        assert_eq!(bucket.cancel(job.id).await.unwrap(), CancelResult::Cancelled);
     }
     assert_eq!(waiting_of(&bucket, "many").await, Some(3));
     // Cancels a job of a run of which some jobs were called.
@@ -79,7 +79,7 @@ async fn what_waits_is_counted_without_them() {
     let left = waiting_of(&bucket, "many").await.unwrap();
     assert_eq!(left, 2);
     let last = bucket.jobs(&JobFilter::default(), None, 10).await.unwrap().items.pop().unwrap();
-    assert_eq!(bucket.cancel(last.id).await.unwrap(), Cancel::Cancelled);
+    assert_eq!(bucket.cancel(last.id).await.unwrap(), CancelResult::Cancelled);
     assert_eq!(waiting_of(&bucket, "many").await, Some(1));
     call(&replica, 1, 1).await;
     assert_eq!(bucket.census().await.unwrap().level, 0);

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use dripfeed_bucket::*;
-use dripfeed_job::{Priority, Start, Submission};
+use dripfeed_job::{Priority, StartTime, Submission};
 use dripfeed_tests::buckets::{changed, join, submit, takes_nothing};
 use dripfeed_tests::redis_server::TestRedis;
 
 use super::{call, flood, of, open};
 
 fn later(caller: &str) -> Submission {
-    Submission { start: Start::After(Duration::from_hours(1)), ..of(caller, "later") }
+    Submission { start: StartTime::After(Duration::from_hours(1)), ..of(caller, "later") }
 }
 
 fn high(caller: &str) -> Submission {

@@ -80,7 +80,7 @@ async fn a_job_keeps_its_group_and_shows_it() {
     settle(&replica, taken, Settlement::Retry { after: Duration::ZERO }).await;
     let taken = take(&replica, 2).await.into_iter().find(|taken| taken.claim.id() == eu.id).expect("its turn");
     settle(&replica, taken, buried("no luck")).await;
-    let Replayed::As(replayed) = bucket.replay_edited(eu.id, "y".into(), None, None).await.unwrap() else {
+    let ReplayResult::As(replayed) = bucket.replay_edited(eu.id, "y".into(), None, None).await.unwrap() else {
         panic!("there is room")
     };
     assert_eq!(bucket.find(replayed.id).await.unwrap().unwrap().group.as_deref(), Some("eu"));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dripfeed_bucket::*;
-use dripfeed_job::{JobState, Start, Submission};
+use dripfeed_job::{JobState, StartTime, Submission};
 use dripfeed_tests::buckets::{DELIVERED, join, settle, submit, take, take_one, takes_nothing};
 use dripfeed_tests::redis_server::TestRedis;
 
@@ -46,7 +46,7 @@ async fn mixed(redis: &TestRedis) -> (Bucket, Replica, Vec<ClaimedJob>) {
     let replica = join(&bucket, "a").await;
     flood(&bucket, "a", 100).await;
     flood(&bucket, "b", 100).await;
-    let delayed = Submission { start: Start::After(Duration::from_hours(1)), ..of("b", "later") };
+    let delayed = Submission { start: StartTime::After(Duration::from_hours(1)), ..of("b", "later") };
     submit(&bucket, delayed).await;
     for taken in take(&replica, 20).await {
         settle(&replica, taken, Settlement::Requeue).await;
@@ -100,10 +100,10 @@ async fn a_purge_after_what_waited_was_deleted_by_hand_forgets_that_it_was_sorte
 async fn a_job_is_cancelled_while_it_waits_for_its_turn() {
     let redis = TestRedis::start().await;
     let (bucket, replica, held) = mixed(&redis).await;
-    assert_eq!(bucket.cancel(held[0].claim.id()).await.unwrap(), Cancel::InFlight);
+    assert_eq!(bucket.cancel(held[0].claim.id()).await.unwrap(), CancelResult::InFlight);
     let mut cancelled = 0;
     for job in bucket.jobs(&JobFilter::of_state(JobState::Waiting), None, 40).await.unwrap().items {
-        assert_eq!(bucket.cancel(job.id).await.unwrap(), Cancel::Cancelled);
+        assert_eq!(bucket.cancel(job.id).await.unwrap(), CancelResult::Cancelled);
         cancelled += 1;
     }
     assert_eq!(cancelled, 40);
@@ -128,7 +128,7 @@ async fn a_delayed_job_is_called_when_its_time_comes() {
     let bucket = open(&redis).await;
     let replica = join(&bucket, "a").await;
     flood(&bucket, "a", 100).await;
-    let delayed = Submission { start: Start::After(Duration::from_millis(300)), ..of("b", "later") };
+    let delayed = Submission { start: StartTime::After(Duration::from_millis(300)), ..of("b", "later") };
     let delayed = submit(&bucket, delayed).await;
     let taken = take_one(&replica).await;
     assert_ne!(taken.claim.id(), delayed.id);

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use dripfeed_bucket::{Bucket, BucketSettings, Defined, Kind, NewSchedule, NextTick, TickEnd};
+use dripfeed_bucket::{Bucket, BucketSettings, DefineScheduleResult, Kind, NewSchedule, NextTick, TickEnd};
 use dripfeed_job::schedule::{Missed, Policy};
 use dripfeed_tests::buckets::{self, DELIVERED, join, open, settle, take};
 use dripfeed_tests::redis_server::TestRedis;
@@ -118,7 +118,7 @@ async fn a_pause_that_meets_a_definition_stays() {
     // A client that read the schedule before this change.
     let (paused, next) = (false, NextTick::Unchanged);
     let stale = NewSchedule { id: &id, known: Some(&known), definition: "{}", job: &job, paused, next };
-    assert_eq!(bucket.define_schedule(&stale).await.unwrap(), Defined::Changed);
+    assert_eq!(bucket.define_schedule(&stale).await.unwrap(), DefineScheduleResult::Changed);
     assert!(bucket.schedule(&id).await.unwrap().1.expect("it is there").state.paused);
 }
 
@@ -134,7 +134,7 @@ async fn large_definitions_are_read_one_after_the_other() {
         let (id, job) = (super::id(name), buckets::job("x"));
         let next = NextTick::At(tick);
         let new = NewSchedule { id: &id, known: None, definition: &text, job: &job, paused: false, next };
-        assert!(matches!(bucket.define_schedule(&new).await.unwrap(), Defined::Done(_)));
+        assert!(matches!(bucket.define_schedule(&new).await.unwrap(), DefineScheduleResult::Done(_)));
         found.push(look(&bucket).await.due.len());
     }
     assert_eq!(found, [1, 2, 1], "4 MiB at once, and more than that in parts");

@@ -98,7 +98,7 @@ async fn a_process_that_was_on_standby_uses_the_quota_of_a_new_day() {
     let used_up = UsedUp::with(json!({ "kind": "fixed", "limit": QUOTA, "period": "1d" })).await;
     used_up.redis.set_clock(&used_up.clock, DAY).await;
     let standby = used_up.process().await.stand_by(Consumer::new("second"));
-    assert!(standby.look(Duration::from_mins(1)).await.unwrap());
+    assert!(standby.check(Duration::from_mins(1)).await.unwrap());
     let replica = standby.join(Consumer::new("third"), Duration::from_mins(1)).await.unwrap();
     assert_eq!(take(&replica, 50).await.len(), QUOTA);
 }

@@ -105,7 +105,7 @@ async fn a_member_that_joined_after_the_snapshot_is_waited_for() {
     crash(&mut redis).await;
     assert_eq!(taken(&one, 50).await, 0);
     assert!(matches!(newest.take(50).await, Ok(Take::Fenced)));
-    let newest = other.join(Consumer::new("again"), Duration::from_mins(1), Life::Again).await.unwrap();
+    let newest = other.join(Consumer::new("again"), Duration::from_mins(1), JoinKind::Rejoin).await.unwrap();
     assert_eq!(taken_until_settled(&redis, &[&one, &newest]).await, 0);
 }
 

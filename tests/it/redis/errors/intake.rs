@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use dripfeed_bucket::{Bucket, BucketSettings, KnownDefinitions, Suspended};
+use dripfeed_bucket::{Bucket, BucketSettings, KnownDefinitions, SuspendResult};
 use dripfeed_job::JobId;
 use dripfeed_tests::buckets::{self, buried, join, settle, submit, take_one};
 use dripfeed_tests::client::{Client, ClientResponse};
@@ -245,7 +245,7 @@ impl Harness {
         let definition = known.get(name).expect("a definition");
         let bucket = Bucket::defined(self.service.store().clone(), buckets::settings(name), definition.incarnation);
         let suspended = bucket.suspend(definition.version, true).await;
-        assert!(matches!(suspended, Ok(Suspended::Done(_))), "{suspended:?}");
+        assert!(matches!(suspended, Ok(SuspendResult::Done(_))), "{suspended:?}");
         self.service.redis::<u8>(&format!("HSET dripfeed:{{{name}}}:control suspended 1")).await;
     }
 
@@ -354,7 +354,7 @@ async fn wait_for_outcome(harness: &Harness, seconds: u64) -> ClientResponse {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_can_not_wait_for_an_outcome_has_handed_in_a_job_all_the_same() {
+async fn a_failed_wait_for_the_outcome_still_accepts_the_job() {
     let harness = Harness::start().await;
     assert_eq!(wait_for_outcome(&harness, 1).await.status, 202);
     let client = harness.intake.client();
@@ -370,7 +370,7 @@ async fn who_can_not_wait_for_an_outcome_has_handed_in_a_job_all_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_waits_is_woken_and_does_not_ask_again_and_again() {
+async fn a_waiting_caller_is_woken_and_does_not_poll() {
     let harness = Harness::start().await;
     let replica = join(&harness.b, "r").await;
     let mut looks = Vec::new();

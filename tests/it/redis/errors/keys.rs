@@ -21,7 +21,7 @@ scopes = ["read", "keys"]
 const READER: &str = r#"{"scopes": ["read"], "buckets": ["b"]}"#;
 
 async fn set() -> (Service, RedisFaultProxy, Process, Client) {
-    let hash = dripfeed_auth::show_hash(&dripfeed_auth::hash_of_key(b"platform"));
+    let hash = dripfeed_auth::format_hash(&dripfeed_auth::hash_of_key(b"platform"));
     let service = Service::new(&SETTINGS.replace("{hash}", &hash)).await;
     let proxy = RedisFaultProxy::before(&service.redis).await;
     let intake = service.role("intake", &[&format!("redis.url={}", proxy.url())]).await;
@@ -34,7 +34,7 @@ async fn call(client: &Client, method: Method, body: &str) -> dripfeed_tests::cl
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_makes_a_key_is_answered_truly() {
+async fn creating_or_deleting_a_key_reports_its_true_result() {
     let (_service, proxy, intake, client) = set().await;
     let mut wrong = Vec::new();
     for (name, method) in [("put_key", Method::PUT), ("delete_key", Method::DELETE)] {

@@ -69,7 +69,7 @@ async fn a_decision_is_told_and_refused_when_it_cannot_be_made() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_given_back_is_told_and_stays_charged_at_most_once() {
+async fn a_failed_refund_is_reported_and_the_call_stays_charged_at_most_once() {
     let redis = TestRedis::start().await;
     let proxy = RedisFaultProxy::before(&redis).await;
     let limiter = limiter(&proxy, "shop", policy("strict", "closed")).await;
@@ -93,7 +93,7 @@ async fn what_cannot_be_given_back_is_told_and_stays_charged_at_most_once() {
 }
 
 #[tokio::test]
-async fn what_was_counted_reaches_redis_when_it_can() {
+async fn local_counts_reach_redis_after_an_error() {
     let redis = TestRedis::start().await;
     let proxy = RedisFaultProxy::before(&redis).await;
     let here = limiter(&proxy, "shop", policy("async", "closed")).await;

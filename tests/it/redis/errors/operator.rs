@@ -11,47 +11,47 @@ use dripfeed_tests::service::Service;
 use super::faults;
 
 pub const SCRIPTS: [&str; 22] = [
-    "buried",
-    "calls",
-    "due_times",
+    "check_attempt_records",
+    "check_byte_counts",
+    "check_calls_in_flight",
+    "check_claim_counts",
+    "check_dead_letters",
+    "check_due_times",
+    "check_idempotency_keys",
+    "check_largest_ids",
+    "check_letter_index",
+    "check_letter_sizes",
+    "check_outcome_order",
+    "check_outcome_records",
+    "check_totals",
     "examine",
-    "failures",
     "forget_place",
-    "holdings",
-    "indexed",
     "installation",
-    "kept",
     "key_types",
-    "keyed",
     "leaving",
-    "listed",
     "moved",
-    "no_ids",
-    "note_places",
-    "noted_places",
     "other_kind",
-    "recorded",
-    "sized",
-    "totals",
+    "register_places",
+    "registered_places",
 ];
 
 /// Those that a doctor asks of its buckets.
 const OF_A_DOCTOR: [&str; 15] = [
-    "buried",
-    "calls",
-    "due_times",
+    "check_attempt_records",
+    "check_byte_counts",
+    "check_calls_in_flight",
+    "check_claim_counts",
+    "check_dead_letters",
+    "check_due_times",
+    "check_idempotency_keys",
+    "check_largest_ids",
+    "check_letter_index",
+    "check_letter_sizes",
+    "check_outcome_order",
+    "check_outcome_records",
+    "check_totals",
     "examine",
-    "failures",
-    "holdings",
-    "indexed",
-    "kept",
     "key_types",
-    "keyed",
-    "listed",
-    "no_ids",
-    "recorded",
-    "sized",
-    "totals",
 ];
 
 const BUCKETS: &str = r#"
@@ -134,7 +134,7 @@ async fn a_stream_that_redis_does_not_delete_makes_way_for_a_list_the_next_time(
 }
 
 /// Those of the move alone.
-const OF_A_MOVE: [&str; 3] = ["leaving", "moved", "noted_places"];
+const OF_A_MOVE: [&str; 3] = ["leaving", "moved", "registered_places"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_move_that_redis_breaks_off_is_done_again_and_each_job_is_moved_once() {

@@ -75,14 +75,14 @@ async fn outcome_jobs_that_never_fit_are_counted_whatever_redis_answers() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_does_not_know_a_target_leaves_it_to_others_whatever_redis_answers() {
+async fn outcome_jobs_of_unknown_targets_are_left_to_other_processes_whatever_redis_answers() {
     let upstream = Upstream::willing().await;
     let service = Service::new(&format!("[buckets.work]\nupstream = \"{}\"", upstream.url())).await;
     let targets = vec![OutcomeTarget { bucket: "elsewhere".parse().expect("a name"), outcomes: Ending::ALL.to_vec() }];
     let on_outcome = OnOutcome { targets, most: 100, bytes: 16 << 20 };
     let work = buckets::open(&service.redis, BucketSettings { on_outcome, ..buckets::settings("work") }).await;
     let id = submit(&work, job("x")).await.id;
-    assert_eq!(work.cancel(id).await.expect("Redis answers"), Cancel::Cancelled);
+    assert_eq!(work.cancel(id).await.expect("Redis answers"), CancelResult::Cancelled);
     let proxy = RedisFaultProxy::before(&service.redis).await;
     let url = format!("redis.url={}", proxy.url());
     let begun = Instant::now();

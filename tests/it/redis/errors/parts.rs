@@ -52,7 +52,7 @@ async fn fill(service: &Service) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_does_something_to_many_learns_how_many_were_done_before_an_error() {
+async fn a_failed_bulk_operation_reports_how_many_were_done() {
     let service = Service::new(BUCKETS).await;
     let proxy = RedisFaultProxy::before(&service.redis).await;
     let intake = service.role("intake", &[&format!("redis.url={}", proxy.url())]).await;

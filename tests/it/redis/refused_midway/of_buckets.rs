@@ -57,7 +57,7 @@ async fn a_schedule_is_defined_switched_and_ended_whole_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn what_an_operator_does_and_what_goes_back_is_done_whole_or_not_at_all() {
+async fn operations_and_requeues_are_executed_completely_or_not_at_all() {
     let apply = script!("apply_overrides", SHARED, "bucket/src/operate");
     let record = script!("record_audit", SHARED, "bucket/src/operate");
     let start = script!("start_replay", SHARED, "bucket/src/ended/replays");

@@ -80,7 +80,7 @@ async fn a_job_that_is_stored_is_accepted_though_its_answer_cannot_be_kept() {
 }
 
 #[tokio::test]
-async fn where_the_acl_cannot_be_asked_a_script_finds_what_is_missing() {
+async fn without_acl_dryrun_a_script_finds_missing_permissions() {
     let running = Running::without(&["-acl|dryrun"]).await;
     running.loses("xadd").await;
     running.says(&["'xadd'"]).await;
@@ -88,7 +88,7 @@ async fn where_the_acl_cannot_be_asked_a_script_finds_what_is_missing() {
 
 /// Before Redis 7.0: nothing can be asked, and a script can't have flags.
 #[tokio::test]
-async fn where_a_script_has_no_flags_calls_that_fail_find_what_is_missing() {
+async fn without_script_flags_failing_calls_find_missing_permissions() {
     let guarded = Guarded::start().await;
     guarded.set_user(["-acl|dryrun"]).await;
     let proxy = RedisFaultProxy::before(&guarded.redis).await;

@@ -76,7 +76,7 @@ async fn a_key_that_the_user_may_not_use_is_found_whichever_bucket_has_it() {
 }
 
 #[tokio::test]
-async fn what_the_user_may_not_use_of_reloaded_settings_is_reported() {
+async fn missing_permissions_for_reloaded_settings_are_reported() {
     let guarded = Guarded::start().await;
     let settings = configure(&guarded, "");
     let start = |role| {
@@ -114,7 +114,7 @@ async fn without_channels_a_role_starts_and_says_what_is_missing() {
 }
 
 #[tokio::test]
-async fn where_the_acl_cannot_be_asked_a_role_starts() {
+async fn a_role_starts_when_the_acl_cannot_be_checked() {
     let guarded = Guarded::start().await;
     let settings = configure(&guarded, "");
     for question in ["acl|whoami", "acl|dryrun"] {

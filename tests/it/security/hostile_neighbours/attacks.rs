@@ -76,7 +76,7 @@ pub const NOISE: Duration = Duration::from_millis(20);
 /// nothing but the cores: beside one on their own, others wait less than twice as long, and as
 /// one large job takes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn others_are_answered_beside_every_attack() {
+async fn other_callers_are_answered_during_every_attack() {
     let Some(measured) = measured() else {
         for attack in ATTACKS {
             let street = begin(attack).await;

@@ -1,5 +1,5 @@
 -- Finds the job of a known idempotency key.
--- needs: batch, places_of_batch, job_options, once_keys, kind/look_at_pending
+-- needs: batch, places_of_batch, job_options, once_keys, kind/pending_state
 
 -- The idempotency keys follow this index in KEYS.
 local ONCE, once_keys = 10, tonumber(ARGV[16])
@@ -12,7 +12,7 @@ local once = once_keys > 0
 -- the flow's last job.
 local function eta_of(id, caller, options)
   if not once.has(id) then return 0 end
-  local is_in_flight, due = look_at_pending(keys.jobs, id, waiting)
+  local is_in_flight, due = pending_state(keys.jobs, id, waiting)
   if is_in_flight then return 0 end
   if due then return math.max(wait_for_turn(METER, pace, look, 0), (due - now_ms) * 1000) end
   -- This may insert waiting jobs into flows, which Redis refuses at maxmemory; the eta is then that of the last job.

@@ -10,7 +10,7 @@ use crate::script::scripts::SHARED;
 static SCRIPT: Script = Script::new("begin_deletion", SHARED, include_str!("begin_deletion.lua"));
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deletion {
+pub enum BeginDeletionResult {
     Begun,
     /// The definition was changed concurrently; read it again.
     Changed,
@@ -24,27 +24,27 @@ impl Definition {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; it may be done again.
-    pub async fn begin_deletion(&self, store: &Store) -> Result<Deletion, BucketError> {
+    pub async fn begin_deletion(&self, store: &Store) -> Result<BeginDeletionResult, BucketError> {
         self.compare(store, "1").await
     }
 
-    /// Whether Redis still has this version of the definition.
+    /// Returns whether Redis still has this version of the definition.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn is_current(&self, store: &Store) -> Result<bool, BucketError> {
-        Ok(self.compare(store, "").await? == Deletion::Begun)
+        Ok(self.compare(store, "").await? == BeginDeletionResult::Begun)
     }
 
-    async fn compare(&self, store: &Store, mark: &str) -> Result<Deletion, BucketError> {
+    async fn compare(&self, store: &Store, mark: &str) -> Result<BeginDeletionResult, BucketError> {
         let keys = DefinitionKeys::new(store.prefix());
         let mut call = SCRIPT.on(&[&keys.definitions, &keys.changed, &keys.state]);
         call.arg(self.bucket.as_str()).arg(self.version).arg(mark);
         let answer: String = store.clone().for_key(&keys.definitions).run_durably(&call).await?;
         match answer.as_str() {
-            "same" => Ok(Deletion::Begun),
-            "changed" => Ok(Deletion::Changed),
-            "gone" => Ok(Deletion::Gone),
+            "same" => Ok(BeginDeletionResult::Begun),
+            "changed" => Ok(BeginDeletionResult::Changed),
+            "gone" => Ok(BeginDeletionResult::Gone),
             word => Err(BucketError::Reply { script: "begin_deletion", what: format!("unexpected reply `{word}`") }),
         }
     }

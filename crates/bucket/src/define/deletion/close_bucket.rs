@@ -17,7 +17,7 @@ static SCRIPT: Script = Script::new("close_bucket", SHARED, include_str!("close_
 const REMEMBERED: Duration = Duration::from_hours(24);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Closed {
+pub enum CloseResult {
     Done,
     /// The bucket still has this number of jobs, and is unchanged.
     Jobs(u64),
@@ -31,8 +31,8 @@ impl Bucket {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; it may be done again.
-    pub async fn close(&self) -> Result<Closed, BucketError> {
-        let Some(incarnation) = self.incarnation() else { return Ok(Closed::Gone) };
+    pub async fn close(&self) -> Result<CloseResult, BucketError> {
+        let Some(incarnation) = self.incarnation() else { return Ok(CloseResult::Gone) };
         let keys = &self.redis_bucket.keys;
         let replicas = [keys.replicas(), keys.members()];
         let mut call =
@@ -44,10 +44,10 @@ impl Bucket {
             "closed" => {
                 self.clear(incarnation, Vec::new()).await?;
                 self.forget_schedules().await?;
-                Ok(Closed::Done)
+                Ok(CloseResult::Done)
             }
-            "jobs" => Ok(Closed::Jobs(reply.count()?)),
-            "gone" => Ok(Closed::Gone),
+            "jobs" => Ok(CloseResult::Jobs(reply.count()?)),
+            "gone" => Ok(CloseResult::Gone),
             _ => Err(BucketError::Reply { script: "close_bucket", what: format!("unexpected reply `{word}`") }),
         }
     }

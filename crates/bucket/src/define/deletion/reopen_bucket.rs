@@ -6,7 +6,7 @@ use dripfeed_job::duration::ms_up;
 use dripfeed_store::Script;
 
 use crate::bucket::Bucket;
-use crate::define::open_bucket::Opened;
+use crate::define::open_bucket::OpenResult;
 use crate::error::BucketError;
 use crate::script::scripts::SHARED;
 
@@ -18,7 +18,7 @@ pub const DECIDED_WITHIN: Duration = Duration::from_secs(20);
 const ABANDONED_AFTER: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reopened {
+pub enum ReopenResult {
     Open,
     /// The bucket is suspended, and its deletion isn't decided.
     Suspended,
@@ -32,8 +32,8 @@ impl Bucket {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; it may be done again.
-    pub async fn reopen_abandoned(&self) -> Result<Reopened, BucketError> {
-        let Some(incarnation) = self.incarnation() else { return Ok(Reopened::Gone) };
+    pub async fn reopen_abandoned(&self) -> Result<ReopenResult, BucketError> {
+        let Some(incarnation) = self.incarnation() else { return Ok(ReopenResult::Gone) };
         // No definition of the bucket has a version before its incarnation, so this doesn't undo a suspension.
         self.open_unless_deleted(incarnation).await
     }
@@ -43,26 +43,26 @@ impl Bucket {
     ///
     /// # Errors
     /// As [`Bucket::reopen_abandoned`].
-    pub async fn open_unless_deleted(&self, version: u64) -> Result<Reopened, BucketError> {
-        let Some(incarnation) = self.incarnation() else { return Ok(Reopened::Gone) };
+    pub async fn open_unless_deleted(&self, version: u64) -> Result<ReopenResult, BucketError> {
+        let Some(incarnation) = self.incarnation() else { return Ok(ReopenResult::Gone) };
         let suspended = self.reopen(incarnation, "").await?;
         // Checked after the suspension was read: if that is old, the deletion is decided by now, or never will be.
         if self.deletion_is_decided(incarnation).await? {
-            return Ok(Reopened::Gone);
+            return Ok(ReopenResult::Gone);
         }
         if suspended.is_empty() {
             return Ok(match self.open(version).await? {
-                Opened::Open => Reopened::Open,
-                Opened::Suspended => Reopened::Suspended,
-                Opened::Closed | Opened::Gone => Reopened::Gone,
+                OpenResult::Open => ReopenResult::Open,
+                OpenResult::Suspended => ReopenResult::Suspended,
+                OpenResult::Closed | OpenResult::Gone => ReopenResult::Gone,
             });
         }
         if self.reopen(incarnation, &suspended).await? != "open" {
-            return Ok(Reopened::Suspended);
+            return Ok(ReopenResult::Suspended);
         }
         let bucket = self.name();
         tracing::warn!(%bucket, "undid an interrupted deletion; the bucket accepts jobs again");
-        Ok(Reopened::Open)
+        Ok(ReopenResult::Open)
     }
 
     /// As [`Bucket::reopen_abandoned`], for callers that retry in any case: an error is only logged. Maybe no other

@@ -15,7 +15,7 @@ static SCRIPT: Script = Script::new("suspend_bucket", SHARED, include_str!("susp
 pub struct LastJob(pub(crate) String);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Suspended {
+pub enum SuspendResult {
     /// The bucket is suspended: no job is in the way.
     Done(LastJob),
     /// This number of jobs is in the way, and nothing was changed.
@@ -32,8 +32,8 @@ impl Bucket {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; it may be done again.
-    pub async fn suspend(&self, version: u64, is_purged: bool) -> Result<Suspended, BucketError> {
-        let Some(incarnation) = self.incarnation() else { return Ok(Suspended::Gone) };
+    pub async fn suspend(&self, version: u64, is_purged: bool) -> Result<SuspendResult, BucketError> {
+        let Some(incarnation) = self.incarnation() else { return Ok(SuspendResult::Gone) };
         let keys = &self.redis_bucket.keys;
         let mut call = SCRIPT.on(&[keys.jobs(), keys.control(), keys.takers(), keys.tally()]);
         call.arg(incarnation).arg(version).arg(if is_purged { "1" } else { "" });
@@ -41,10 +41,10 @@ impl Bucket {
         let mut reply = Reply::new("suspend_bucket", self.redis_bucket.store.run_durably::<Value>(&call).await?)?;
         let (word, jobs, last) = (reply.text()?, reply.count()?, LastJob(reply.text()?));
         match word.as_str() {
-            "suspended" => Ok(Suspended::Done(last)),
-            "jobs" => Ok(Suspended::Jobs(jobs, last)),
-            "changed" => Ok(Suspended::Changed),
-            "gone" => Ok(Suspended::Gone),
+            "suspended" => Ok(SuspendResult::Done(last)),
+            "jobs" => Ok(SuspendResult::Jobs(jobs, last)),
+            "changed" => Ok(SuspendResult::Changed),
+            "gone" => Ok(SuspendResult::Gone),
             _ => Err(BucketError::Reply { script: "suspend_bucket", what: format!("unexpected reply `{word}`") }),
         }
     }

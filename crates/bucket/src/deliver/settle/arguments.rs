@@ -17,7 +17,7 @@ use crate::settings::Leak;
 const SIZE_LENGTH: usize = 6;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settled {
+pub enum SettleResult {
     Recorded,
     /// The job is to be dead-lettered, and waits in the bucket for room among the dead letters. If the first answer of
     /// Redis was lost, this is reported as `Recorded`.
@@ -29,7 +29,7 @@ pub enum Settled {
     Fenced,
 }
 
-impl Settled {
+impl SettleResult {
     /// The result of each attempt of a batch, in order, from the script's answer.
     pub(crate) fn each_of(answer: &str, batch: &[BoxedAttempt]) -> Vec<Self> {
         if answer == "fenced" {

@@ -3,18 +3,18 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dripfeed_store::Trouble;
+use dripfeed_store::RecurringFailure;
 use futures::FutureExt as _;
 
-use super::arguments::Settled;
+use super::arguments::SettleResult;
 use super::ended_attempt::BoxedAttempt;
 use crate::script::redis_bucket::RedisBucket;
 
 /// Shared by all buckets of this process.
-static PANICKED: Trouble = Trouble::new();
+static PANICKED: RecurringFailure = RecurringFailure::new();
 
-enum SettleResult {
-    Settled(Vec<Settled>),
+enum PartResult {
+    Settled(Vec<SettleResult>),
     /// Redis refused the batch repeatedly. Nothing was changed.
     Refused,
     /// This process panicked, because of a bug. Nothing was changed.
@@ -29,7 +29,7 @@ impl RedisBucket {
         consumer: &str,
         numbers: &AtomicU64,
         mut batch: Vec<BoxedAttempt>,
-    ) -> Vec<Result<Settled, BoxedAttempt>> {
+    ) -> Vec<Result<SettleResult, BoxedAttempt>> {
         let unused: Vec<_> = batch.iter_mut().filter_map(|ended| ended.feedback.unused.take()).collect();
         if !unused.is_empty() {
             // Before the jobs can be taken again.
@@ -44,7 +44,7 @@ impl RedisBucket {
                 ended.claim.guard.join_batch(number);
             }
             let result = self.settle_catching_panics(consumer, number, &part).await;
-            if let SettleResult::Settled(settled) = result {
+            if let PartResult::Settled(settled) = result {
                 results.extend(settled.into_iter().map(Ok));
                 continue;
             }
@@ -56,7 +56,7 @@ impl RedisBucket {
                 parts.extend([rest, part]);
                 continue;
             }
-            if matches!(result, SettleResult::Panicked) {
+            if matches!(result, PartResult::Panicked) {
                 part.iter_mut().for_each(|ended| ended.remove_answer());
             }
             results.extend(part.into_iter().map(Err));
@@ -65,22 +65,22 @@ impl RedisBucket {
     }
 
     /// A panic must not drop the claims: their jobs would be called again, and cause the same panic.
-    async fn settle_catching_panics(&self, consumer: &str, number: u64, batch: &[BoxedAttempt]) -> SettleResult {
+    async fn settle_catching_panics(&self, consumer: &str, number: u64, batch: &[BoxedAttempt]) -> PartResult {
         let settling = AssertUnwindSafe(self.settle(consumer, number, batch)).catch_unwind();
         match settling.await {
-            Ok(Ok(settled)) => SettleResult::Settled(settled),
-            Ok(Err(_)) => SettleResult::Refused,
+            Ok(Ok(settled)) => PartResult::Settled(settled),
+            Ok(Err(_)) => PartResult::Refused,
             Err(_) if self.may_be_settled(consumer, number).await => {
-                SettleResult::Settled(vec![Settled::Recorded; batch.len()])
+                PartResult::Settled(vec![SettleResult::Recorded; batch.len()])
             }
             Err(_) => {
-                if PANICKED.came().is_some() {
+                if PANICKED.occurred().is_some() {
                     let (bucket, jobs) = (&self.settings().name, batch.len());
                     let job = batch.first().filter(|_| jobs == 1).map(|ended| ended.claim.id.to_string());
                     tracing::error!(%bucket, jobs, job, "recording outcomes panicked; retrying, without calling the \
                         jobs again; this is a bug, please report it");
                 }
-                SettleResult::Panicked
+                PartResult::Panicked
             }
         }
     }

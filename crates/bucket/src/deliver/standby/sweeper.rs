@@ -15,7 +15,7 @@ use crate::settings::Kind;
 static SCRIPT: Script = Script::new("sweeper", &[], include_str!("sweeper.lua"));
 
 /// The interval of sweeps.
-pub const BETWEEN_SWEEPS: Duration = Duration::from_millis(900);
+pub const SWEEP_INTERVAL: Duration = Duration::from_millis(900);
 /// A sweeper that misses three sweeps is replaced.
 const SWEEPER_TTL: Duration = Duration::from_millis(2700);
 /// The other processes sweep once in this many intervals, in case a message of the sweeper is lost.
@@ -42,14 +42,14 @@ pub struct Sweeper {
 }
 
 impl Sweeper {
-    /// `process` must be unique.
+    /// Creates the sweeper of a process, whose name must be unique.
     #[must_use]
     pub const fn new(process: Consumer) -> Self {
         Self { process, sweeps: 0 }
     }
 
-    /// What this process, which serves exactly the buckets of `served`, does now. If Redis returns an error, for
-    /// example at `maxmemory`, each process sweeps for itself.
+    /// Returns what this process, which serves exactly the buckets of `served`, does now. If Redis returns an error,
+    /// for example at `maxmemory`, each process sweeps for itself.
     pub async fn next_sweep(&mut self, served: &[Bucket]) -> Sweep {
         let Some(first) = served.first() else { return Sweep::Skipped };
         self.sweeps = self.sweeps.wrapping_add(1);
@@ -65,7 +65,7 @@ impl Sweeper {
     }
 }
 
-/// Which of the buckets have jobs. Buckets that can't be read are omitted.
+/// Returns which of the buckets have jobs. Buckets that can't be read are omitted.
 ///
 /// # Errors
 /// When Redis can't be reached, or doesn't answer in time.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use dripfeed_job::JobId;
 use http::header::CONTENT_ENCODING;
 
-use super::Replayed;
+use super::ReplayResult;
 use super::letter_job::{fields_in, submission_of};
 use crate::bucket::Bucket;
 use crate::ended::dead_letters::REPLAY_OF;
@@ -25,11 +25,11 @@ impl Bucket {
         body: Bytes,
         content_type: Option<String>,
         content_encoding: Option<&str>,
-    ) -> Result<Replayed, BucketError> {
+    ) -> Result<ReplayResult, BucketError> {
         if self.redis_bucket.kind == Kind::List {
             return Err(BucketError::Unsupported("replays with another payload"));
         }
-        let Some((_, fields)) = self.redis_bucket.letter_of(id).await? else { return Ok(Replayed::Unknown) };
+        let Some((_, fields)) = self.redis_bucket.letter_of(id).await? else { return Ok(ReplayResult::Unknown) };
         let mut job = submission_of(id, fields)
             .map_err(|_| BucketError::Edit("it is no job that dripfeed has submitted".to_owned()))?;
         job.headers.remove(&CONTENT_ENCODING);
@@ -41,6 +41,6 @@ impl Bucket {
         let mut edited = fields_in(Kind::Stream, job);
         edited.push((REPLAY_OF, id.to_string().into_bytes()));
         let replayed = self.redis_bucket.replay(id, Duration::ZERO, None, edited).await?;
-        Ok(replayed.unwrap_or(Replayed::Unknown))
+        Ok(replayed.unwrap_or(ReplayResult::Unknown))
     }
 }

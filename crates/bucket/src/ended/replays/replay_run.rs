@@ -9,7 +9,7 @@ use super::progress::{Lease, Progress};
 use super::replay_task::{ReplayState, ReplayTask};
 use crate::admission::Refused;
 use crate::bucket::Bucket;
-use crate::ended::replay::Replayed;
+use crate::ended::replay::ReplayResult;
 use crate::error::BucketError;
 
 /// Time between two renewals of the lease. After at most this time a wait notices that the replay was cancelled.
@@ -103,15 +103,15 @@ impl<F: Fn()> ReplayRun<F> {
             }
             match self.bucket.redis_bucket.replay(id, Duration::ZERO, Some(self.task.id), Vec::new()).await? {
                 None => return Ok(None),
-                Some(Replayed::As(_)) => {
+                Some(ReplayResult::As(_)) => {
                     (self.replayed)();
                     self.due = self.due.max(Instant::now()) + self.period();
                     return Ok(Some(false));
                 }
                 // Another call has replayed or deleted it.
-                Some(Replayed::Unknown) => return Ok(Some(false)),
-                Some(Replayed::Refused(refused)) if refused.is_of_one_letter() => return Ok(Some(true)),
-                Some(Replayed::Refused(Refused { retry_after, .. })) => {
+                Some(ReplayResult::Unknown) => return Ok(Some(false)),
+                Some(ReplayResult::Refused(refused)) if refused.is_of_one_letter() => return Ok(Some(true)),
+                Some(ReplayResult::Refused(Refused { retry_after, .. })) => {
                     self.due = Instant::now() + retry_after.unwrap_or(FULL.1).clamp(FULL.0, FULL.1);
                 }
             }

@@ -11,7 +11,7 @@ use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
 
-static TOTALS: Scripts = Scripts::new("totals", include_str!("totals.lua"));
+static TOTALS: Scripts = Scripts::new("check_totals", include_str!("check_totals.lua"));
 
 /// How often all jobs are counted again if some were added or removed during the count.
 const TRIES: usize = 3;
@@ -121,7 +121,7 @@ impl RedisBucket {
         for (field, more) in more {
             call.arg(field).arg(*more);
         }
-        let mut reply = Reply::new("totals", self.store.run::<Value>(&call).await?)?;
+        let mut reply = Reply::new("check_totals", self.store.run::<Value>(&call).await?)?;
         Ok(StoredTotals {
             moment: reply.text()?,
             bytes: reply.number()?,

@@ -188,7 +188,7 @@ impl FindingKind {
         MEANINGS.iter().find(|meaning| meaning.0 == self)
     }
 
-    /// A description of the fault.
+    /// Returns a description of the fault.
     #[must_use]
     pub fn what(self) -> &'static str {
         self.meaning().map_or("", |meaning| meaning.2)

@@ -19,11 +19,11 @@ static SCRIPTS: Scripts = Scripts::of_kinds(
     include_str!("../../kind/stream/examine.lua"),
     include_str!("../../kind/list/examine.lua"),
 );
-static DUE_TIMES: Script = Script::new("due_times", STREAM, include_str!("due_times.lua"));
-static FAILURES: Script = Script::new("failures", STREAM, include_str!("failures.lua"));
-static CALLS: Script = Script::new("calls", STREAM, include_str!("calls.lua"));
-static KEYED: Script = Script::new("keyed", STREAM, include_str!("keyed.lua"));
-static HOLDINGS: Script = Script::new("holdings", SHARED, include_str!("holdings.lua"));
+static DUE_TIMES: Script = Script::new("check_due_times", STREAM, include_str!("check_due_times.lua"));
+static FAILURES: Script = Script::new("check_attempt_records", STREAM, include_str!("check_attempt_records.lua"));
+static CALLS: Script = Script::new("check_calls_in_flight", STREAM, include_str!("check_calls_in_flight.lua"));
+static KEYED: Script = Script::new("check_idempotency_keys", STREAM, include_str!("check_idempotency_keys.lua"));
+static HOLDINGS: Script = Script::new("check_claim_counts", SHARED, include_str!("check_claim_counts.lua"));
 
 /// A script that checks jobs by id: its arguments are '1' to repair, `arguments`, and the ids.
 pub(super) struct JobCheck<'e> {
@@ -90,7 +90,7 @@ impl RedisBucket {
         while !due.is_empty() {
             let mut call = DUE_TIMES.on(&[self.keys.jobs(), self.keys.parked()]);
             call.arg(&due).arg(seen).arg(u8::from(repair));
-            let mut reply = Reply::new("due_times", self.store.run::<Value>(&call).await?)?;
+            let mut reply = Reply::new("check_due_times", self.store.run::<Value>(&call).await?)?;
             (due, seen) = (reply.text()?, reply.count()?);
             while !reply.is_empty() {
                 wrong.insert(reply.shown()?);
@@ -162,7 +162,7 @@ impl RedisBucket {
         for consumer in self.takers().await? {
             let mut call = HOLDINGS.on(&[keys.taken(&consumer), keys.replicas(), keys.takers()]);
             call.arg(&consumer).arg(u8::from(repair));
-            let mut reply = Reply::new("holdings", self.store.run::<Value>(&call).await?)?;
+            let mut reply = Reply::new("check_claim_counts", self.store.run::<Value>(&call).await?)?;
             let (held, counted, is_member) = (reply.count()?, reply.number()?, !reply.text()?.is_empty());
             if i64::try_from(held).ok() != Some(counted) {
                 findings.one(FindingKind::HeldMiscounted, format!("{consumer}: {counted} counted, {held} found"));

@@ -13,10 +13,10 @@ use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::SHARED;
 
-static LISTED: Script = Script::new("listed", SHARED, include_str!("listed.lua"));
-static RECORDED: Script = Script::new("recorded", SHARED, include_str!("recorded.lua"));
-static NO_IDS: Script = Script::new("no_ids", SHARED, include_str!("no_ids.lua"));
-static COUNTED: Script = Script::new("kept", SHARED, include_str!("kept.lua"));
+static LISTED: Script = Script::new("check_outcome_order", SHARED, include_str!("check_outcome_order.lua"));
+static RECORDED: Script = Script::new("check_outcome_records", SHARED, include_str!("check_outcome_records.lua"));
+static NO_IDS: Script = Script::new("check_largest_ids", SHARED, include_str!("check_largest_ids.lua"));
+static COUNTED: Script = Script::new("check_byte_counts", SHARED, include_str!("check_byte_counts.lua"));
 
 /// The maximum number of counts, if records are added or removed during each.
 const TRIES: usize = 3;
@@ -70,7 +70,7 @@ struct CountedBytes {
 impl RedisBucket {
     pub(super) async fn examine_outcomes(&self, repair: bool, findings: &mut Findings) -> Result<(), BucketError> {
         let keys = [self.keys.outcomes(), self.keys.ended()];
-        let check = JobCheck { name: "listed", script: &LISTED, keys: &keys, arguments: &[], repair };
+        let check = JobCheck { name: "check_outcome_order", script: &LISTED, keys: &keys, arguments: &[], repair };
         let (mut cursor, mut wrong) = (0, BTreeSet::new());
         loop {
             let (next, page) = self.page_of_outcomes(cursor).await?;
@@ -85,7 +85,7 @@ impl RedisBucket {
         loop {
             let mut call = RECORDED.on(&keys);
             call.arg(u8::from(repair)).arg(rank).arg(MEMBERS);
-            let mut reply = Reply::new("recorded", self.store.run::<Value>(&call).await?)?;
+            let mut reply = Reply::new("check_outcome_records", self.store.run::<Value>(&call).await?)?;
             let members = usize::try_from(reply.count()?).unwrap_or(usize::MAX);
             let mut missing = Vec::new();
             while !reply.is_empty() {
@@ -143,7 +143,7 @@ impl RedisBucket {
         };
         let mut call = COUNTED.on(&[keys.tally(), place]);
         call.arg(kept.counter()).arg(moment).arg(bytes);
-        let mut reply = Reply::new("kept", self.store.run::<Value>(&call).await?)?;
+        let mut reply = Reply::new("check_byte_counts", self.store.run::<Value>(&call).await?)?;
         Ok(CountedBytes { moment: reply.text()?, bytes: reply.count()? })
     }
 

@@ -12,9 +12,9 @@ use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::SHARED;
 
-static BURIED: Script = Script::new("buried", SHARED, include_str!("buried.lua"));
-static INDEXED: Script = Script::new("indexed", SHARED, include_str!("indexed.lua"));
-static SIZED: Script = Script::new("sized", SHARED, include_str!("sized.lua"));
+static BURIED: Script = Script::new("check_dead_letters", SHARED, include_str!("check_dead_letters.lua"));
+static INDEXED: Script = Script::new("check_letter_index", SHARED, include_str!("check_letter_index.lua"));
+static SIZED: Script = Script::new("check_letter_sizes", SHARED, include_str!("check_letter_sizes.lua"));
 
 /// The number of sizes in one page.
 const SIZES: isize = 500;
@@ -23,7 +23,7 @@ impl RedisBucket {
     pub(super) async fn examine_letters(&self, repair: bool, findings: &mut Findings) -> Result<(), BucketError> {
         let letters: HashSet<String> = self.examine_buried(repair, findings).await?.into_keys().collect();
         let keys = [self.keys.dead(), self.keys.letters()];
-        let check = JobCheck { name: "indexed", script: &INDEXED, keys: &keys, arguments: &[], repair };
+        let check = JobCheck { name: "check_letter_index", script: &INDEXED, keys: &keys, arguments: &[], repair };
         let (mut cursor, mut wrong) = (0, BTreeSet::new());
         loop {
             let (next, index) = self.scan(&self.keys.letters(), cursor).await?;
@@ -44,7 +44,7 @@ impl RedisBucket {
     /// Returns the sizes of missing letters. `letters`: the ids that were just read, which aren't checked again.
     async fn examine_sizes(&self, letters: &HashSet<String>, repair: bool) -> Result<Vec<String>, BucketError> {
         let keys = [self.keys.dead(), self.keys.letter_sizes()];
-        let check = JobCheck { name: "sized", script: &SIZED, keys: &keys, arguments: &[], repair };
+        let check = JobCheck { name: "check_letter_sizes", script: &SIZED, keys: &keys, arguments: &[], repair };
         let is_known = |member: &str| member.split(' ').next().is_some_and(|letter| letters.contains(letter));
         let (mut unseen, mut first) = (Vec::new(), 0);
         loop {
@@ -71,7 +71,7 @@ impl RedisBucket {
         loop {
             let mut call = BURIED.on(&[self.keys.dead(), self.keys.letters(), self.keys.letter_sizes()]);
             call.arg(&from).arg(u8::from(repair));
-            let mut reply = Reply::new("buried", self.store.run::<Value>(&call).await?)?;
+            let mut reply = Reply::new("check_dead_letters", self.store.run::<Value>(&call).await?)?;
             let last = reply.text()?;
             while !reply.is_empty() {
                 let mut letter = reply.array()?;

@@ -25,7 +25,7 @@ impl From<&BucketSettings> for BucketPlace {
 }
 
 impl BucketPlace {
-    /// The key of its jobs in `store`.
+    /// Returns the key of its jobs in `store`.
     #[must_use]
     pub fn jobs_key(&self, store: &Store) -> String {
         self.keys(store).jobs()

@@ -7,7 +7,7 @@
 -- Result  { the id after which to go on or '' at the end, { finding, an example }…, { id, bytes that it counts, caller
 --       or '' }… }
 local JOBS, REPLICAS, PACE, NOTICES, PARKED = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[#KEYS - 2]
-local after, mend = ARGV[1], ARGV[2] == '1'
+local after, is_repair = ARGV[1], ARGV[2] == '1'
 -- The maximum per call, so that a long stream doesn't block Redis: finding the range of a job takes some 20 commands.
 local LOOKED_AT = 50
 
@@ -49,7 +49,7 @@ for _ = 1, LOOKED_AT do
   answer[#answer + 1] = { id, counted_bytes(entry[2]), caller_of(entry[2]) or '' }
   if delivered and not owners[id] and not is_after(id, delivered) and not is_in_range(id, flows[id]) then
     found('stranded', id)
-    if mend then park(id, present[id]) end
+    if is_repair then park(id, present[id]) end
   end
 end
 if ended then last = to ~= '+' and to or nil end
@@ -59,23 +59,23 @@ for _, held in ipairs(pending) do
   if not last or not is_after(id, last) then
     if not present[id] then
       found('phantom', id)
-      if mend then
+      if is_repair then
         redis.call('XACK', JOBS, GROUP, id)
         leave_flows({ id }, NOTICES)
       end
     elseif owner == PARKED_OWNER and not redis.call('ZSCORE', PARKED, id) and not waits_again(id, flows[id]) then
       found('never_due', id)
-      if mend then redis.call('ZADD', PARKED, whole(math.max(now_ms, present[id])), id) end
+      if is_repair then redis.call('ZADD', PARKED, whole(math.max(now_ms, present[id])), id) end
     elseif owner ~= PARKED_OWNER and redis.call('HEXISTS', REPLICAS, owner) == 0 then
       found('held_by_no_member', id)
-      if mend then
+      if is_repair then
         park(id, present[id])
         leave_flows({ id }, NOTICES)
       end
     elseif owner ~= PARKED_OWNER and is_counted and redis.call('HEXISTS', flow_state.hash, id) == 0 then
       found('calls_miscounted', id)
       -- Without the clock, the next take counts all calls in flight again (bounds.lua).
-      if mend then redis.call('HDEL', flow_state.hash, 'clock') end
+      if is_repair then redis.call('HDEL', flow_state.hash, 'clock') end
     end
   end
 end

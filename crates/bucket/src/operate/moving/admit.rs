@@ -4,7 +4,7 @@ use dripfeed_job::JobId;
 
 use super::Mover;
 use super::plan::MovePlan;
-use crate::admission::{Admission, Judgement, RefusalReason, Refused};
+use crate::admission::{Admission, AdmissionDecision, RefusalReason, Refused};
 use crate::error::BucketError;
 
 /// The result of moving a job.
@@ -48,7 +48,7 @@ impl Mover {
     }
 }
 
-fn result(judged: Judgement) -> MoveResult {
+fn result(judged: AdmissionDecision) -> MoveResult {
     match judged.admission {
         Admission::Admitted(admitted) => MoveResult::Ended(Some(admitted.id)),
         Admission::Refused(refused) => match refused.reason {

@@ -2,7 +2,7 @@
 
 use dripfeed_job::fingerprint::fingerprint;
 use dripfeed_job::idempotency::IdempotencyKey;
-use dripfeed_job::{JobId, Start, Submission};
+use dripfeed_job::{JobId, StartTime, Submission};
 
 use super::Mover;
 use super::leaving::LeavingJob;
@@ -50,7 +50,7 @@ impl Mover {
             caller: job.caller,
             traceparent: job.traceparent,
             idempotency_key: Some(key),
-            start: due_ms.map_or(Start::AtOnce, Start::At),
+            start: due_ms.map_or(StartTime::AtOnce, StartTime::At),
             expires_in: None,
             retries: job.retries,
             timeout: job.timeout,

@@ -6,7 +6,7 @@ use futures::lock::Mutex;
 use jiff::Timestamp;
 
 use crate::dashboard::Dashboard;
-use crate::live::reread::is_recent;
+use crate::live::list_refresh::is_recent;
 use crate::model::List;
 use crate::model::audit::AuditEntry;
 use crate::model::bucket::Bucket;

@@ -8,7 +8,7 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::drawn::{MOST_CARDS, attention, attention_of_many, summary, unavailable};
+use super::live_parts::{MOST_CARDS, attention, attention_of_many, summary, unavailable};
 use super::redis_notices::RedisNotices;
 use crate::dashboard::Dashboard;
 use crate::live::watcher::Watcher;

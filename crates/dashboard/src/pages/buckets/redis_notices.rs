@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use futures::lock::Mutex;
 
-use super::drawn::of_redis;
+use super::live_parts::of_redis;
 use crate::dashboard::Dashboard;
-use crate::live::redis_turn::RedisTurn;
+use crate::live::redis_read_timer::RedisReadTimer;
 use crate::model::bucket::Frame;
 use crate::parts::attention::Notice;
 use crate::web::identity::Visitor;
@@ -17,14 +17,14 @@ pub(super) struct RedisNotices(Arc<Mutex<Known>>);
 
 #[derive(Default)]
 struct Known {
-    turn: RedisTurn,
+    turn: RedisReadTimer,
     notices: Arc<Vec<Notice>>,
 }
 
 impl RedisNotices {
     pub(super) async fn at(&self, page: &Dashboard, visitor: &Visitor, frame: &Frame) -> Arc<Vec<Notice>> {
         let mut known = self.0.lock().await;
-        if known.turn.has_come(frame) {
+        if known.turn.is_due(frame) {
             known.notices = Arc::new(of_redis(page, visitor).await);
         }
         Arc::clone(&known.notices)

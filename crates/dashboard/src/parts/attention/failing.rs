@@ -20,7 +20,7 @@ pub(super) fn words(bucket: &Row) -> String {
     let failed: u64 = FAILED.iter().filter_map(|(class, _)| bucket.recent_answers.get(*class)).sum();
     let how = FAILED.iter().find(|(known, _)| *known == class).map_or("", |(_, how)| how);
     let most = if bucket.recent_answers.get(class) == Some(&failed) { "" } else { "most " };
-    let calls = numbers::counted(all, "call", "calls");
+    let calls = numbers::pluralize(all, "call", "calls");
     let of = if failed == all { "all".to_owned() } else { numbers::count(failed) };
     format!("{of} of the last {calls} failed, {most}{how}")
 }

@@ -2,12 +2,12 @@
 //! error, to report all of them.
 
 use dripfeed_bucket::Bucket;
-use dripfeed_job::{BucketName, counted};
+use dripfeed_job::{BucketName, pluralize};
 use dripfeed_store::{Durability, Store, installed_layout};
 
 use super::level::{Unusable, level};
 use super::server::check_server;
-use crate::command::doctor::partial::PartialStore;
+use crate::command::doctor::partial_store::PartialStore;
 use crate::exit::{Exit, Failure};
 use crate::memory;
 use crate::output;
@@ -134,7 +134,7 @@ impl<'s> RedisCheck<'s> {
             (0, _) => Exit::NotAllowed,
             _ => Exit::Configuration,
         };
-        let errors = counted((self.errors + self.denials) as u64, "error");
+        let errors = pluralize((self.errors + self.denials) as u64, "error");
         Err(Failure::new(exit, format!("Redis can't be used as configured, {errors}")))
     }
 }

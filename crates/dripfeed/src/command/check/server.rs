@@ -1,6 +1,6 @@
 //! Checks a Redis server.
 
-use dripfeed_store::{Durability, ServerInfo, Severity, Store, findings, given};
+use dripfeed_store::{Durability, ServerInfo, Severity, Store, provided_durability, server_findings};
 
 use crate::exit::Failure;
 use crate::output;
@@ -18,12 +18,17 @@ pub(super) struct CheckedServer {
 pub(super) async fn check_server(server: &Store, durability: Durability) -> Result<CheckedServer, Failure> {
     let info = ServerInfo::gather(server, durability).await?;
     output::line(format!("{} at {}", info.product, server.address()))?;
-    let findings = findings(&info, durability);
+    let findings = server_findings(&info, durability);
     for finding in &findings {
         let severity = if finding.severity == Severity::Error { "error" } else { "warning" };
         output::line(format!("{severity}: {}: {}", finding.what, finding.what_to_do))?;
     }
     let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
     let refuses_writes = info.refuses_writes.is_some();
-    Ok(CheckedServer { errors, refuses_writes, durability: given(durability, &info), max_memory: info.max_memory })
+    Ok(CheckedServer {
+        errors,
+        refuses_writes,
+        durability: provided_durability(durability, &info),
+        max_memory: info.max_memory,
+    })
 }

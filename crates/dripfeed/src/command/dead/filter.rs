@@ -42,7 +42,7 @@ impl FilterArgs {
         all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
-    /// The filters as a query string.
+    /// Returns the filters as a query string.
     pub(super) fn query(&self) -> String {
         let pairs = self.pairs();
         let pairs = pairs.iter().map(|(name, value)| format!("{name}={}", escaped(value)));

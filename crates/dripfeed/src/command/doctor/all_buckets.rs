@@ -3,7 +3,7 @@
 use dripfeed_bucket::{Bucket, BucketPlace, KnownDefinitions};
 use dripfeed_job::BucketName;
 
-use crate::command::doctor::partial::PartialStore;
+use crate::command::doctor::partial_store::PartialStore;
 use crate::exit::Failure;
 use crate::output;
 use crate::settings::{Settings, UnreadDefinition};

@@ -4,7 +4,7 @@ use dripfeed_bucket::{Bucket, BucketError, Examination, Finding, FindingKind};
 use dripfeed_job::BucketName;
 use serde_json::{Value as Json, json};
 
-use super::partial::PartialStore;
+use super::partial_store::PartialStore;
 use crate::exit::Failure;
 use crate::output;
 

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_would_break_a_row_is_quoted() {
+    fn csv_cells_with_separators_are_quoted() {
         let item =
             json!({"id": "1-0", "outcome": {"status": 500, "reason": null, "body": "a,\"b\"\nc"}, "headers": [1, 2]});
         let columns =
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_base64_is_named() {
+    fn a_base64_body_is_labelled_in_csv() {
         let columns = [("answer", "/outcome/body"), ("answer_base64", "/outcome/base64")];
         let answered = |outcome: Json| row(&json!({ "outcome": outcome }), &columns);
         assert_eq!(answered(json!({"body": "/w==", "base64": true})), "/w==,true\r\n");

@@ -35,7 +35,7 @@ impl FilterArgs {
         }
     }
 
-    /// Whether there are filters that can't be combined with an idempotency key.
+    /// Returns whether there are filters that can't be combined with an idempotency key.
     pub(super) fn has_more_than_caller(&self) -> bool {
         self.pairs().iter().any(|(name, _)| *name != "caller")
     }

@@ -1,7 +1,7 @@
 //! `dripfeed key new`: a key for the configuration.
 
 use clap::Args;
-use dripfeed_auth::{check_key_id, hash_of_key, new_key, show_hash};
+use dripfeed_auth::{check_key_id, format_hash, hash_of_key, new_key};
 use serde_json::json;
 
 use crate::exit::Failure;
@@ -25,7 +25,7 @@ pub(super) fn run(new: &NewKey) -> Result<(), Failure> {
     let key = new_key().map_err(|error| {
         anyhow::anyhow!("could not create a key: the random number generator of the operating system failed: {error}")
     })?;
-    let hash = show_hash(&hash_of_key(key.as_bytes()));
+    let hash = format_hash(&hash_of_key(key.as_bytes()));
     match new.output {
         Format::Table => {
             output::line(&key)?;

@@ -93,14 +93,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_job_says_why() {
+    fn a_line_that_is_no_job_is_refused_with_the_reason() {
         for (text, says) in [("", "JSON"), ("[]", "JSON"), ("{}", "body"), (r#"{"body":1,"options":[]}"#, "options")] {
             assert!(JobLine::parse(text).unwrap_err().contains(says), "{text}");
         }
     }
 
     #[test]
-    fn what_would_refuse_a_whole_batch_is_found_here() {
+    fn a_line_that_would_fail_its_whole_batch_is_refused_before_sending() {
         let deep = format!(r#"{{"body":{}{}}}"#, "[".repeat(200), "]".repeat(200));
         for text in [r#"{"body":"\ud800"}"#, r#"{"body":1e999}"#, &deep, r#"{"body":1} x"#] {
             let why = JobLine::parse(text).unwrap_err();

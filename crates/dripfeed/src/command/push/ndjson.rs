@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use dripfeed_client::{BatchSender, ClientError, ItemResult, Retries, SentBatch};
-use dripfeed_job::{BucketName, counted, duration};
+use dripfeed_job::{BucketName, duration, pluralize};
 use futures::StreamExt as _;
 use serde_json::json;
 use tokio::io::AsyncBufRead;
@@ -39,7 +39,7 @@ pub(super) async fn push(
     // Waits without limit while the bucket is full.
     let client = connection.server()?.with_retries(Retries::within(Duration::MAX).longest_wait(max_wait));
     let waits = |wait, error: &ClientError| progress.waits(wait, &reason(error));
-    let sender = BatchSender::new(client, bucket, waits).patience_once_answered(PATIENCE);
+    let sender = BatchSender::new(client, bucket, waits).outage_timeout(PATIENCE);
     let lines = Reader::new(file, open(file).await?, &run_id, &progress);
     let interrupt = signals::stop()?;
     let stop = interrupt.child_token();
@@ -62,7 +62,7 @@ pub(super) async fn push(
     match (failure, progress.failures()) {
         (Some(failure), _) => Err(failure),
         (None, 0) => Ok(()),
-        (None, lines) => Err(Failure::new(Exit::Failure, format!("not submitted: {}", counted(lines, "line")))),
+        (None, lines) => Err(Failure::new(Exit::Failure, format!("not submitted: {}", pluralize(lines, "line")))),
     }
 }
 
@@ -138,7 +138,7 @@ impl<W: Fn(Duration, &ClientError)> Push<'_, W> {
 fn print(line: u64, result: &ItemResult, format: Format) -> std::io::Result<()> {
     match (format, result) {
         (Format::Table, ItemResult::Accepted(id)) => output::line(id.to_string()),
-        (Format::Table, ItemResult::Refused(_)) | (_, ItemResult::Left) => Ok(()),
+        (Format::Table, ItemResult::Refused(_)) | (_, ItemResult::Unresolved) => Ok(()),
         (Format::Json, ItemResult::Accepted(id)) => output::line(json!({"line": line, "id": id}).to_string()),
         (Format::Json, ItemResult::Refused(problem)) => {
             output::line(json!({"line": line, "problem": problem.document}).to_string())

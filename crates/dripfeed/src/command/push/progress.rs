@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use dripfeed_client::{ClientError, Problem};
-use dripfeed_job::{counted, duration};
+use dripfeed_job::{duration, pluralize};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output;
@@ -82,7 +82,7 @@ impl Progress {
         self.is_sent.set(true);
     }
 
-    /// Whether a server has been reached, so that there is something to resume. Waits show that, too.
+    /// Returns whether a server has been reached, so that there is something to resume. Waits show that, too.
     pub(super) fn has_sent(&self) -> bool {
         self.is_sent.get() || self.waits.get() > 0
     }
@@ -97,9 +97,9 @@ impl Progress {
         let seconds = self.begun.elapsed().as_secs_f64();
         let waits = match self.waits.get() {
             0 => String::new(),
-            waits => format!("; waited {}", counted(waits, "time")),
+            waits => format!("; waited {}", pluralize(waits, "time")),
         };
-        let (accepted, failed) = (counted(accepted, "job"), counted(failed, "line"));
+        let (accepted, failed) = (pluralize(accepted, "job"), pluralize(failed, "line"));
         format!("{accepted} accepted, {failed} failed, in {seconds:.1} s{waits}")
     }
 }

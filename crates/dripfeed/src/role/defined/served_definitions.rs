@@ -44,7 +44,7 @@ impl ServedDefinitions {
         &self.all
     }
 
-    /// Whether the bucket isn't served because its credentials can't be decrypted.
+    /// Returns whether the bucket isn't served because its credentials can't be decrypted.
     pub(super) fn is_sealed(&self, bucket: &str) -> bool {
         self.all.sealed.contains_key(bucket)
     }

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use dripfeed_bucket::{BucketPlace, NotedPlace, level_at, noted_places};
-use dripfeed_job::counted;
+use dripfeed_bucket::{BucketPlace, RegisteredPlace, level_at, registered_places};
+use dripfeed_job::pluralize;
 use dripfeed_store::Store;
 use tokio_util::sync::CancellationToken;
 
@@ -33,8 +33,8 @@ pub(super) async fn others_at(
 ) -> Result<OtherServers, Failure> {
     let mut first = None;
     loop {
-        let noted = noted_places(store).await?.into_iter().find(|noted| noted.place == *place);
-        match noted.filter(NotedPlace::is_served) {
+        let noted = registered_places(store).await?.into_iter().find(|noted| noted.place == *place);
+        match noted.filter(RegisteredPlace::is_served) {
             None => return Ok(OtherServers::Gone),
             Some(noted) if *first.get_or_insert(noted.noted_ms) != noted.noted_ms => return Ok(OtherServers::Serve),
             Some(_) => {}
@@ -57,14 +57,15 @@ pub(super) fn in_use(store: &Store, place: &BucketPlace) -> Failure {
 /// replicas and counters, whatever their kinds and keys: a replica of one would remove the due times of the other's
 /// jobs.
 pub(super) async fn refuse_namesakes(store: &Store, place: &BucketPlace) -> Result<(), Failure> {
-    for noted in noted_places(store).await? {
+    for noted in registered_places(store).await? {
         let other = &noted.place;
         if other.bucket != place.bucket || other == place {
             continue;
         }
         let jobs = level_at(store, other).await?;
         if noted.is_served() || jobs > 0 {
-            let why = if noted.is_served() { "is in use".to_owned() } else { format!("has {}", counted(jobs, "job")) };
+            let why =
+                if noted.is_served() { "is in use".to_owned() } else { format!("has {}", pluralize(jobs, "job")) };
             let (what, other) = (described(place, store), described(other, store));
             let message = format!(
                 "{what} can't be drained while {other} {why}: they share due times and replicas in Redis; move its \

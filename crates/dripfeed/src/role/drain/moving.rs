@@ -6,8 +6,8 @@ mod report;
 use std::time::{Duration, Instant};
 
 use dripfeed_bucket::{
-    Bucket, BucketError, BucketPlace, BucketSettings, Kind, MoveProgress, MoveStep, Mover, NotedPlace, OnOutcome,
-    Refused, is_list_elsewhere, level_at, noted_places, outcome_jobs_at,
+    Bucket, BucketError, BucketPlace, BucketSettings, Kind, MoveProgress, MoveStep, Mover, OnOutcome, Refused,
+    RegisteredPlace, is_list_elsewhere, level_at, outcome_jobs_at, registered_places,
 };
 use dripfeed_job::BucketName;
 use dripfeed_store::Store;
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use self::report::report;
 use super::guard::{self, OtherServers};
 use super::outbox::{Delivered, Outbox};
-use super::{Arguments, NotedPlaces, interrupted, leave, rest, unknown};
+use super::{Arguments, RegisteredPlaces, interrupted, leave, rest, unknown};
 use crate::exit::{Exit, Failure};
 use crate::role::connect::Connected;
 use crate::role::served::described;
@@ -82,7 +82,7 @@ async fn places_to_move(
     stop: &CancellationToken,
 ) -> Result<Option<Vec<BucketPlace>>, Failure> {
     let (mut unserved, mut served) = (Vec::new(), None);
-    for NotedPlace { place, .. } in noted_places(store).await? {
+    for RegisteredPlace { place, .. } in registered_places(store).await? {
         if place.bucket != *bucket || place == *into {
             continue;
         }
@@ -119,7 +119,8 @@ fn refuse_same_key(store: &Store, place: &BucketPlace, into: &BucketPlace) -> Re
 /// The bucket by which to reach the schedules and the outbox, which all places of a name share. Returns `None` if a
 /// bucket of this name, of another kind or key, is in use and so keeps them.
 async fn unserved_bucket(store: &Store, name: &BucketName, target: &Bucket) -> Result<Option<Bucket>, Failure> {
-    let is_served = noted_places(store).await?.iter().any(|noted| noted.place.bucket == *name && noted.is_served());
+    let is_served =
+        registered_places(store).await?.iter().any(|noted| noted.place.bucket == *name && noted.is_served());
     if is_served || target.name() == name {
         return Ok(None);
     }
@@ -135,7 +136,7 @@ async fn hand_over(
     outbox: &mut Outbox,
     stop: &CancellationToken,
 ) -> Result<Delivered, Failure> {
-    let noting = NotedPlaces::begin(store, places.to_vec()).await?;
+    let noting = RegisteredPlaces::begin(store, places.to_vec()).await?;
     let delivered = outbox.hand_over(stop).await;
     noting.end(places).await;
     delivered
@@ -150,7 +151,7 @@ async fn move_one(
     stop: &CancellationToken,
 ) -> Result<MoveProgress, Failure> {
     let replicas_are_others = place.kind == Kind::List && is_list_elsewhere(store, place).await?;
-    let noting = NotedPlaces::begin(store, vec![place.clone(), into.clone()]).await?;
+    let noting = RegisteredPlaces::begin(store, vec![place.clone(), into.clone()]).await?;
     let mut mover = Mover::new(store, place, target, replicas_are_others);
     let result = tokio::select! {
         result = move_all(&mut mover, settings.processor.settings.lease, place, store, stop) => result,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dripfeed_bucket::{Bucket, Buckets, KnownDefinitions, OutboxTargets, OutcomeCourier};
+use dripfeed_bucket::{Bucket, Buckets, KnownDefinitions, OutboxRelay, OutboxTargets};
 use dripfeed_job::BucketName;
 use tokio_util::sync::CancellationToken;
 
@@ -21,7 +21,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 pub(super) struct Outbox {
-    courier: OutcomeCourier,
+    courier: OutboxRelay,
     targets: Buckets,
     /// The number of outcome jobs at the start.
     jobs: u64,
@@ -35,7 +35,7 @@ pub(super) struct Delivered {
 }
 
 impl Delivered {
-    /// Whether there were any outcome jobs.
+    /// Returns whether there were any outcome jobs.
     pub(super) const fn is_some(self) -> bool {
         self.handed_over + self.left > 0
     }
@@ -52,7 +52,7 @@ impl Outbox {
         connected: &Connected,
         stop: &CancellationToken,
     ) -> Result<Option<Self>, Failure> {
-        let (name, courier) = (from.name().clone(), OutcomeCourier::new(from));
+        let (name, courier) = (from.name().clone(), OutboxRelay::new(from));
         let Some(waiting) = count(&courier, stop).await? else {
             let message = format!("another process moves the outcome jobs of `{name}`: stop it, and drain again");
             return Err(Failure::new(Exit::RefusedForNow, message));
@@ -92,7 +92,7 @@ impl Outbox {
     }
 }
 
-async fn count(courier: &OutcomeCourier, stop: &CancellationToken) -> Result<Option<OutboxTargets>, Failure> {
+async fn count(courier: &OutboxRelay, stop: &CancellationToken) -> Result<Option<OutboxTargets>, Failure> {
     let begun = Instant::now();
     loop {
         let counted = courier.count().await?;

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::contents::{Contents, report};
 use super::guard::{self, OtherServers};
-use super::{Arguments, NotedPlaces, interrupted, leave, rest, unknown};
+use super::{Arguments, RegisteredPlaces, interrupted, leave, rest, unknown};
 use crate::exit::{Exit, Failure};
 use crate::open_files;
 use crate::role::connect::Connected;
@@ -52,7 +52,7 @@ pub(super) async fn run(
         let message = format!("{} is paused; use --resume", described(&place, store));
         return Err(Failure::new(Exit::RefusedForNow, message));
     }
-    let noting = NotedPlaces::begin(store, vec![place.clone()]).await?;
+    let noting = RegisteredPlaces::begin(store, vec![place.clone()]).await?;
     let after = drain(&bucket, &before, &configured.upstream, settings, connected, stop).await;
     noting.end(std::slice::from_ref(&place)).await;
     let after = after?;

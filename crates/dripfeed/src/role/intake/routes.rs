@@ -23,7 +23,7 @@ pub(super) struct Routes {
 }
 
 impl Routes {
-    /// The routes of the API's address.
+    /// Returns the routes of the API's address.
     pub(super) fn all(&self) -> Router {
         let playground = self.playground.clone().unwrap_or_default();
         match self.place {
@@ -32,7 +32,7 @@ impl Routes {
         }
     }
 
-    /// The routes of the dashboard's address, if it has a separate one.
+    /// Returns the routes of the dashboard's address, if it has a separate one.
     pub(super) fn apart(&self) -> Router {
         with_error_pages(self.intake.page_alone(self.page()))
     }

@@ -73,13 +73,13 @@ impl DefinitionReader {
         self.default_settings.get_or_init(read).as_ref()
     }
 
-    /// Whether buckets may be created over the API.
+    /// Returns whether buckets may be created over the API.
     pub(crate) const fn is_on(&self) -> bool {
         !self.define.upstreams.is_empty()
     }
 
-    /// The maximum of concurrent calls by each processor: `define.concurrency`, or the default of all buckets if that
-    /// is higher.
+    /// Returns the maximum of concurrent calls by each processor: `define.concurrency`, or the default of all buckets
+    /// if that is higher.
     pub(crate) fn most_concurrency(&self) -> u32 {
         let default = self.default_settings().map_or(0, |defaults| defaults.leak.concurrency);
         default.max(self.define.concurrency.into())

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused_and_not_shown() {
+    fn an_invalid_seal_key_is_refused_and_not_shown() {
         let three = format!("{0}\n{0}\n{0}", STANDARD.encode([1; 32]));
         for text in ["", "short", "QUJD", &three] {
             let refused = SealKeys::of_lines(&SecretString::from(text.to_owned())).unwrap_err();

@@ -1,7 +1,7 @@
 //! Reports numbers in TOML that are out of range, all of them with their keys. The TOML parser would report only one,
 //! without its key.
 
-use dripfeed_job::rate::EXACT;
+use dripfeed_job::rate::MAX_EXACT_INTEGER;
 use toml::de::{DeTable, DeValue};
 
 use crate::settings::config_error::ConfigError;
@@ -36,7 +36,7 @@ fn check_value(origin: &str, value: &DeValue<'_>, path: &[Step], errors: &mut Ve
         }
         _ => return,
     };
-    let message = format!("{number} is out of range: no setting has a number above {}", EXACT - 1);
+    let message = format!("{number} is out of range: no setting has a number above {}", MAX_EXACT_INTEGER - 1);
     errors.push(ConfigError { origin: Some(origin.to_owned()), key: Some(tree::shown(path)), message });
 }
 

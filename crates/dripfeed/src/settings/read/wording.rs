@@ -3,7 +3,7 @@
 use dripfeed_job::expected;
 use toml::value::Datetime;
 
-use crate::nearest::suggestion;
+use crate::did_you_mean::suggestion;
 
 /// Serde's words for expected types, and ours.
 const EXPECTED: [(&str, &str); 5] = [

@@ -217,7 +217,7 @@ fn traces_have_an_address_and_a_ratio() {
 }
 
 #[test]
-fn one_process_cannot_listen_twice_at_one_address() {
+fn two_listeners_at_one_address_are_refused() {
     let set = |arguments: &[&str]| {
         let arguments = arguments.iter().map(|text| (*text).to_owned()).collect();
         Folder::new().reported(&Layers { arguments, insecure_no_auth: true, ..layers([]) })

@@ -127,7 +127,7 @@ fn a_number_in_another_form_is_answered_with_the_one_to_write() {
 }
 
 #[test]
-fn what_is_no_section_is_reported_and_nothing_else() {
+fn a_value_in_place_of_a_section_is_the_only_error() {
     for (value, found) in [("1", "1"), ("[]", "a list"), ("\"canary\"", "a string")] {
         for section in ["defaults", "redis", "intake"] {
             let expected =

@@ -3,12 +3,12 @@
 
 use std::error::Error;
 
-use dripfeed_store::Trouble;
+use dripfeed_store::RecurringFailure;
 
 /// Spans that were lost for one reason.
 #[derive(Default)]
 struct Loss {
-    trouble: Trouble,
+    failure: RecurringFailure,
     /// The number of lost spans since the last log line.
     spans: u64,
 }
@@ -17,7 +17,7 @@ impl Loss {
     /// Adds lost spans. If a log line is due, returns the number to log.
     fn add(&mut self, spans: u64) -> Option<u64> {
         self.spans += spans;
-        self.trouble.came().map(|_| std::mem::take(&mut self.spans))
+        self.failure.occurred().map(|_| std::mem::take(&mut self.spans))
     }
 }
 
@@ -37,7 +37,7 @@ impl Losses {
 
     /// Notes that the receiver has accepted spans.
     pub(super) fn exported(&self) {
-        if self.refused.trouble.seems_over() {
+        if self.refused.failure.recovered() {
             tracing::info!("the export of spans has recovered");
         }
     }

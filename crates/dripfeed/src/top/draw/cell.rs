@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_too_long_says_so() {
+    fn a_text_that_is_too_long_is_cut_with_an_ellipsis() {
         assert_eq!([left("ab", 4), right("ab", 4)], ["ab  ", "  ab"]);
         assert_eq!([left("abcdef", 4), right("abcdef", 4), cut("abc", 0)], ["abc…", "abc…", ""]);
     }

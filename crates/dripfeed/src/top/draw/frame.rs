@@ -10,7 +10,7 @@ use super::cell;
 use super::theme::Theme;
 use crate::top::app::{App, Prompt, Sight};
 
-/// The intake or bucket that is shown, the time of the frame, and whether it is current.
+/// Returns the intake or bucket that is shown, the time of the frame, and whether it is current.
 pub(super) fn header(app: &App, theme: Theme, now: Instant, width: usize) -> Line<'static> {
     let (word, mood) = match app.sight(now) {
         Sight::Live => ("● live", "good"),
@@ -36,14 +36,14 @@ fn about(app: &App) -> String {
         Some(opened) => format!("· {server} · {} · {at} UTC", opened.name),
         None => {
             let summary = &latest.summary;
-            let buckets = numbers::counted(summary.buckets, "bucket", "buckets");
+            let buckets = numbers::pluralize(summary.buckets, "bucket", "buckets");
             let paused = if summary.paused > 0 { format!(", {} paused", summary.paused) } else { String::new() };
             format!("· {server} · {buckets}{paused} · {at} UTC")
         }
     }
 }
 
-/// The sums over all buckets of the frame, or over those that the command line names.
+/// Returns the sums over all buckets of the frame, or over those that the command line names.
 pub(super) fn totals(app: &App, theme: Theme, width: usize) -> Line<'static> {
     let rows = || app.buckets.iter().filter_map(|bucket| bucket.row.as_ref());
     // The sum of no floats is -0.0; adding 0.0 makes it 0.
@@ -56,7 +56,7 @@ pub(super) fn totals(app: &App, theme: Theme, width: usize) -> Line<'static> {
         rate(|row| row.accepted_per_s),
         rate(|row| row.settled_per_s),
         rate(|row| row.refused_per_s),
-        numbers::counted(sum(|row| row.dead), "dead letter", "dead letters"),
+        numbers::pluralize(sum(|row| row.dead), "dead letter", "dead letters"),
     );
     Line::styled(cell::cut(&text, width), theme.strong())
 }
@@ -75,7 +75,7 @@ pub(super) fn warning(sight: &Sight<'_>, theme: Theme) -> Option<Line<'static>> 
     Some(Line::styled(text, theme.mood(mood)))
 }
 
-/// The prompt, the outcome of an action, or the keys.
+/// Returns the prompt, the outcome of an action, or the keys.
 pub(super) fn footer(app: &App, theme: Theme, width: usize) -> Line<'static> {
     match (&app.prompt, &app.note) {
         (Prompt::Filter, _) => Line::from(vec![Span::styled("/", theme.strong()), Span::raw(app.filter.clone() + "_")]),

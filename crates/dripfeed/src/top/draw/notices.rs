@@ -18,7 +18,7 @@ pub(super) struct Place {
     pub(super) is_live: bool,
 }
 
-/// The number of problems and warnings, including those of buckets that aren't shown, and then the notices.
+/// Returns the number of problems and warnings, including those of buckets that aren't shown, and then the notices.
 pub(super) fn of_all(app: &App, place: Place) -> Vec<Line<'static>> {
     let (problems, warnings) = app.attention();
     if problems + warnings == 0 {
@@ -35,7 +35,7 @@ pub(super) fn of_all(app: &App, place: Place) -> Vec<Line<'static>> {
     lines
 }
 
-/// The notices, the worst first, or "All clear".
+/// Returns the notices, the worst first, or "All clear".
 pub(super) fn lines(notices: Vec<Notice>, place: Place) -> Vec<Line<'static>> {
     let (problems, warnings) = counts(&notices);
     if notices.is_empty() { all_clear(place) } else { listed(notices, problems + warnings, place) }

@@ -26,7 +26,7 @@ impl Theme {
         if self.coloured { Style::new().fg(colour) } else { Style::new() }
     }
 
-    /// The style of a mood: `good`, `look` or `bad`.
+    /// Returns the style of a mood: `good`, `look` or `bad`.
     pub(super) fn mood(self, mood: &str) -> Style {
         match mood {
             "bad" => self.colour(Color::Red).add_modifier(Modifier::BOLD),

@@ -122,7 +122,7 @@ fn too_many_buckets_for_a_frame_are_explained() {
 }
 
 #[test]
-fn what_needs_a_person_in_buckets_that_are_not_shown_is_counted() {
+fn notices_of_hidden_buckets_are_counted() {
     let mut app = App::new("http://127.0.0.1:7180".to_owned(), vec!["orders".to_owned()], operator());
     let now = Instant::now();
     app.receive(FeedEvent::Frame(Box::new(frame(20, &installation()))), now);

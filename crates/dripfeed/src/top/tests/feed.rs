@@ -50,7 +50,7 @@ fn frame(at: &str) -> Json {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_redis_is_current() {
+async fn notices_about_redis_are_current() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(axum::serve(listener, server()).into_future());

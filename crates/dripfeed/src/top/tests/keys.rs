@@ -79,7 +79,7 @@ fn the_selection_stays_with_its_bucket() {
 }
 
 #[test]
-fn of_many_buckets_the_states_around_the_selected_one_are_wanted() {
+fn with_many_buckets_the_states_around_the_selected_one_are_requested() {
     let many: Vec<Json> = (0..200).map(|n| bucket(&format!("{n:03}"), &json!({}))).collect();
     let (mut app, now) = looking_at(&many);
     let wanted = app.wanted();

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use axum::extract::State;
 use dripfeed_auth::Define;
-use dripfeed_bucket::{DECIDED_WITHIN, Deletion, Suspended};
-use dripfeed_job::counted;
+use dripfeed_bucket::{BeginDeletionResult, DECIDED_WITHIN, SuspendResult};
+use dripfeed_job::pluralize;
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 
@@ -17,7 +17,7 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::NewBucketAccess;
-use crate::request::body::Unused;
+use crate::request::body::NoBody;
 use crate::request::pagination::Params;
 use crate::request::preconditions::Preconditions;
 
@@ -42,7 +42,7 @@ pub(crate) async fn delete_bucket(
     NewBucketAccess { caller, name, definitions, .. }: NewBucketAccess<Define>,
     Params(DeletionParams { purge }): Params<DeletionParams>,
     headers: HeaderMap,
-    _: Unused,
+    _: NoBody,
 ) -> Result<StatusCode, Problem> {
     let preconditions = Preconditions::of(&headers)?;
     let store = intake.redis().store();
@@ -55,17 +55,17 @@ pub(crate) async fn delete_bucket(
         check(&preconditions, Some((&definition, Some(&bucket)))).await?;
         let suspending = Instant::now();
         let last = match bucket.suspend(definition.version, purge).await? {
-            Suspended::Done(last) => last,
-            Suspended::Jobs(jobs, last) if purge => {
+            SuspendResult::Done(last) => last,
+            SuspendResult::Jobs(jobs, last) if purge => {
                 if !definition.is_current(store).await? {
                     continue;
                 }
                 deletion::purge(&intake, &bucket, &caller, last).await?;
                 return Err(deletion::not_empty(jobs, purge));
             }
-            Suspended::Jobs(jobs, _) => return Err(deletion::not_empty(jobs, purge)),
-            Suspended::Changed => continue,
-            Suspended::Gone => return Err(Problem::unknown_bucket()),
+            SuspendResult::Jobs(jobs, _) => return Err(deletion::not_empty(jobs, purge)),
+            SuspendResult::Changed => continue,
+            SuspendResult::Gone => return Err(Problem::unknown_bucket()),
         };
         // Schedules that are created meanwhile are deleted, too, but not counted.
         let schedules = bucket.number_of_schedules().await?;
@@ -74,14 +74,14 @@ pub(crate) async fn delete_bucket(
             continue;
         }
         match definition.begin_deletion(store).await? {
-            Deletion::Begun => {
+            BeginDeletionResult::Begun => {
                 record(&bucket, &caller, "define", &deleted_with(schedules)).await;
                 deletion::end(&intake, &bucket, &caller, &definition, last).await?;
                 definitions.follow().await?;
                 return Ok(StatusCode::NO_CONTENT);
             }
-            Deletion::Changed => {}
-            Deletion::Gone => return Err(Problem::unknown_bucket()),
+            BeginDeletionResult::Changed => {}
+            BeginDeletionResult::Gone => return Err(Problem::unknown_bucket()),
         }
     }
     Err(contended())
@@ -91,6 +91,6 @@ pub(crate) async fn delete_bucket(
 fn deleted_with(schedules: u64) -> String {
     match schedules {
         0 => "deleted".to_owned(),
-        number => format!("deleted, with {}", counted(number, "schedule")),
+        number => format!("deleted, with {}", pluralize(number, "schedule")),
     }
 }

@@ -1,8 +1,8 @@
 //! Completes a deletion that was begun. If a process stops before its end, the next change of the bucket completes it.
 
 use dripfeed_auth::Caller;
-use dripfeed_bucket::{Bucket, BucketError, Closed, Definition, LastJob, Suspended};
-use dripfeed_job::counted;
+use dripfeed_bucket::{Bucket, BucketError, CloseResult, Definition, LastJob, SuspendResult};
+use dripfeed_job::pluralize;
 
 use crate::buckets::audit::record_parts;
 use crate::intake::Intake;
@@ -18,10 +18,10 @@ pub(super) async fn end(
 ) -> Result<(), Problem> {
     purge(intake, bucket, caller, last).await?;
     match bucket.close().await? {
-        Closed::Done => drop(definition.delete(intake.redis().store()).await?),
-        Closed::Jobs(jobs) => return Err(not_empty(jobs, false)),
+        CloseResult::Done => drop(definition.delete(intake.redis().store()).await?),
+        CloseResult::Jobs(jobs) => return Err(not_empty(jobs, false)),
         // Another request has completed the deletion.
-        Closed::Gone => {}
+        CloseResult::Gone => {}
     }
     Ok(())
 }
@@ -34,9 +34,9 @@ pub(super) async fn end_begun(
     definition: &Definition,
 ) -> Result<(), Problem> {
     match bucket.suspend(definition.version, true).await? {
-        Suspended::Done(last) => end(intake, bucket, caller, definition, last).await,
-        Suspended::Jobs(jobs, _) => Err(not_empty(jobs, true)),
-        Suspended::Changed | Suspended::Gone => Ok(()),
+        SuspendResult::Done(last) => end(intake, bucket, caller, definition, last).await,
+        SuspendResult::Jobs(jobs, _) => Err(not_empty(jobs, true)),
+        SuspendResult::Changed | SuspendResult::Gone => Ok(()),
     }
 }
 
@@ -53,5 +53,5 @@ pub(super) async fn purge(intake: &Intake, bucket: &Bucket, caller: &Caller, las
 
 pub(super) fn not_empty(jobs: u64, was_purged: bool) -> Problem {
     let what_to_do = if was_purged { "they are in flight; retry later" } else { "drain it, or add ?purge=true" };
-    Problem::new(Code::BucketNotEmpty, format!("the bucket has {}: {what_to_do}", counted(jobs, "job")))
+    Problem::new(Code::BucketNotEmpty, format!("the bucket has {}: {what_to_do}", pluralize(jobs, "job")))
 }

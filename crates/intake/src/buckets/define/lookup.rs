@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use dripfeed_auth::Waiter;
-use dripfeed_bucket::{Bucket, BucketError, Definition, Reopened};
+use dripfeed_auth::LimitedCaller;
+use dripfeed_bucket::{Bucket, BucketError, Definition, ReopenResult};
 
 use super::definitions::Definitions;
 use crate::intake::Intake;
@@ -62,7 +62,7 @@ impl Intake {
     /// As [`Intake::in_turn`], and again with the current bucket of the same name ([`Intake::in_current`]).
     pub(crate) async fn in_turn_in_current<T, W>(
         &self,
-        caller: Waiter,
+        caller: LimitedCaller,
         bucket: Bucket,
         work: impl Fn(Bucket) -> W,
     ) -> (Bucket, Result<T, Problem>)
@@ -107,10 +107,10 @@ impl Intake {
         };
         // The process that created it may have stopped before opening it, or one that suspended it before deleting it.
         match bucket.open_unless_deleted(definition.version).await? {
-            Reopened::Open => Ok(Some(bucket)),
+            ReopenResult::Open => Ok(Some(bucket)),
             // Not reported as unknown, which clients would take as final.
-            Reopened::Suspended => Err(BucketError::Suspended),
-            Reopened::Gone => Ok(None),
+            ReopenResult::Suspended => Err(BucketError::Suspended),
+            ReopenResult::Gone => Ok(None),
         }
     }
 

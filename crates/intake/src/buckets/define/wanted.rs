@@ -2,7 +2,8 @@
 
 use dripfeed_auth::Caller;
 use dripfeed_bucket::{
-    Bucket, BucketPlace, Definition, LeftBehind, NewDefinition, Opened, PutDefinition, note_places, place_is_taken,
+    Bucket, BucketPlace, Definition, LeftoverData, NewDefinition, OpenResult, PutDefinitionResult, leftover_data,
+    register_places,
 };
 use dripfeed_job::BucketName;
 use serde_json::Value;
@@ -40,16 +41,16 @@ impl Wanted<'_> {
             definitions.follow().await?;
             let (Some(current), Some(bucket)) = (definitions.get(name), intake.buckets().get(name)) else { continue };
             match bucket.open(current.version).await? {
-                Opened::Open => return Ok((before, after, bucket)),
+                OpenResult::Open => return Ok((before, after, bucket)),
                 // Stored again: a newer definition prevents the deletion that suspended the bucket, or follows it.
-                Opened::Suspended => stored = Some((before, after.version)),
+                OpenResult::Suspended => stored = Some((before, after.version)),
                 // A process stopped in the middle of a deletion, which is completed first.
-                Opened::Closed => {
+                OpenResult::Closed => {
                     bucket.close().await?;
                     current.delete(intake.redis().store()).await?;
                 }
                 // Another incarnation was created meanwhile.
-                Opened::Gone => {}
+                OpenResult::Gone => {}
             }
         }
         Err(contended())
@@ -74,12 +75,12 @@ impl Wanted<'_> {
             }
             let prepared = self.prepare(definitions, known.as_deref()).await?;
             if known.is_none()
-                && let Some(left) = place_is_taken(store, self.name).await?
+                && let Some(left) = leftover_data(store, self.name).await?
             {
                 return Err(not_empty(left));
             }
             // Before jobs can be submitted, so that they are found as stranded if no process serves the bucket.
-            note_places(store, &[BucketPlace::from(&prepared.settings)]).await?;
+            register_places(store, &[BucketPlace::from(&prepared.settings)]).await?;
             let new = NewDefinition {
                 bucket: self.name,
                 known: known.as_ref().map(|known| known.version),
@@ -89,15 +90,15 @@ impl Wanted<'_> {
                 sealed: prepared.sealed.as_deref(),
             };
             match new.put(store, definitions.bounds()).await? {
-                PutDefinition::Done { version, incarnation } => {
+                PutDefinitionResult::Done { version, incarnation } => {
                     let before = again.map(|(before, _)| before.clone());
                     let before = before.unwrap_or_else(|| known.map(|known| Definition::clone(&known)));
                     let PreparedDefinition { definition, sealed, .. } = prepared;
                     let (bucket, by) = (self.name.clone(), self.caller.id().map(str::to_owned));
                     return Ok((before, Definition { bucket, version, incarnation, by, definition, sealed }));
                 }
-                PutDefinition::Changed => {}
-                PutDefinition::Deleting => self.end_deletion(intake, definitions, known.as_deref()).await?,
+                PutDefinitionResult::Changed => {}
+                PutDefinitionResult::Deleting => self.end_deletion(intake, definitions, known.as_deref()).await?,
                 full => return Err(too_many(full)),
             }
         }
@@ -145,21 +146,21 @@ pub(super) fn contended() -> Problem {
     Problem::new(Code::StoreUnavailable, "the definition is being changed by another request; retry later")
 }
 
-fn not_empty(left: LeftBehind) -> Problem {
+fn not_empty(left: LeftoverData) -> Problem {
     let detail = match left {
-        LeftBehind::Jobs => {
+        LeftoverData::Jobs => {
             "an earlier bucket of this name still has jobs or dead letters; drain the jobs, and configure it again to \
                 replay or delete the dead letters, or use another name"
         }
-        LeftBehind::Schedules => {
+        LeftoverData::Schedules => {
             "an earlier bucket of this name still has schedules; configure it again and delete them, or use another \
                 name"
         }
-        LeftBehind::OutcomeJobs => {
+        LeftoverData::OutcomeJobs => {
             "an earlier bucket of this name still has outcome jobs for other buckets; configure it again until they \
                 are submitted, or use another name"
         }
-        LeftBehind::IdempotencyKeys => {
+        LeftoverData::IdempotencyKeys => {
             "an earlier bucket of this name still has idempotency keys, and would accept the same jobs a second time; \
                 configure it again until they have expired (keep.idempotency_keys), or use another name"
         }
@@ -167,11 +168,11 @@ fn not_empty(left: LeftBehind) -> Problem {
     Problem::new(Code::BucketNotEmpty, detail)
 }
 
-fn too_many(full: PutDefinition) -> Problem {
+fn too_many(full: PutDefinitionResult) -> Problem {
     let detail = match full {
-        PutDefinition::ManyBuckets => "the number of buckets is at its maximum (define.most); delete some first",
-        PutDefinition::ManyBytes => "the sum of capacity_bytes of all created buckets would exceed define.bytes",
-        PutDefinition::ManyDeleted => {
+        PutDefinitionResult::ManyBuckets => "the number of buckets is at its maximum (define.most); delete some first",
+        PutDefinitionResult::ManyBytes => "the sum of capacity_bytes of all created buckets would exceed define.bytes",
+        PutDefinitionResult::ManyDeleted => {
             "too many buckets were deleted within the last 24 hours; use the name of one of them, or retry later"
         }
         _ => "the definitions together would be too large",

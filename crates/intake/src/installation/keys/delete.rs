@@ -1,7 +1,7 @@
 //! `DELETE /v1/keys/{id}`: revokes a key.
 
 use axum::extract::State;
-use dripfeed_auth::{ChangeKeys, DeleteKey};
+use dripfeed_auth::{ChangeKeys, DeleteKeyResult};
 use http::{HeaderMap, StatusCode};
 
 use super::change::{self, TRIES};
@@ -9,7 +9,7 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{Allowed, KeyInPath};
-use crate::request::body::Unused;
+use crate::request::body::NoBody;
 use crate::request::pagination::{NoParams, Params};
 use crate::request::preconditions::Preconditions;
 
@@ -25,7 +25,7 @@ pub(crate) async fn delete_key(
     _: Params<NoParams>,
     KeyInPath(id): KeyInPath,
     headers: HeaderMap,
-    _: Unused,
+    _: NoBody,
 ) -> Result<StatusCode, Problem> {
     let (registry, by) = change::registry(&intake, &caller)?;
     change::check_configured(&intake, &id)?;
@@ -34,13 +34,13 @@ pub(crate) async fn delete_key(
         let known = change::find(&intake, &caller, &id).await?.ok_or_else(Problem::unknown_key)?;
         preconditions.check("key", Some(known.version))?;
         match registry.delete(&known, by).await? {
-            DeleteKey::Done => {
+            DeleteKeyResult::Done => {
                 tracing::info!(id, key = by, action = "delete", "audit");
                 intake.keys().follow_or_log().await;
                 return Ok(StatusCode::NO_CONTENT);
             }
-            DeleteKey::Gone => return Err(Problem::unknown_key()),
-            DeleteKey::Changed => {}
+            DeleteKeyResult::Gone => return Err(Problem::unknown_key()),
+            DeleteKeyResult::Changed => {}
         }
     }
     Err(change::contended())

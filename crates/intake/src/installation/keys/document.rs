@@ -1,6 +1,6 @@
 //! The request body that creates or changes a key.
 
-use dripfeed_auth::{ApiKey, BucketSet, Scope, Selector, ServiceSet, hash_of_key, new_key, read_hash};
+use dripfeed_auth::{ApiKey, BucketSet, Scope, Selector, ServiceSet, hash_of_key, new_key, parse_hash};
 use dripfeed_job::Priority;
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -66,7 +66,7 @@ impl KeyDocument {
 
     fn secret(&self, before: Option<[u8; 32]>) -> Result<([u8; 32], Option<String>), Problem> {
         if let Some(digits) = &self.sha256 {
-            let hash = read_hash(digits);
+            let hash = parse_hash(digits);
             let hash = hash.map_err(|reason| Problem::bad_member("sha256", &format!("sha256: {reason}")))?;
             return Ok((hash, None));
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
-use dripfeed_auth::{Caller, ChangeKeys, NewKey, PutKey, RunTimeKey, Scope};
+use dripfeed_auth::{Caller, ChangeKeys, NewKey, PutKeyResult, RunTimeKey, Scope};
 use http::{HeaderMap, StatusCode};
 
 use super::change::{self, TRIES};
@@ -94,14 +94,14 @@ async fn store(
         let WantedKey { key, not_after_ms, made } = wanted;
         let new = NewKey { key: &key, not_after_ms, known: known_version, by, detail: &detail };
         match registry.put(&new).await? {
-            PutKey::Done(version) => {
+            PutKeyResult::Done(version) => {
                 let is_new = known.is_none();
                 tracing::info!(id, key = by, action = if is_new { "create" } else { "change" }, detail, "audit");
                 let after = RunTimeKey { key: Arc::new(key), not_after_ms, version, by: by.to_owned() };
                 return Ok(StoredKey { is_new, after, made });
             }
-            PutKey::Changed => {}
-            PutKey::KnownHash => return Err(known_hash()),
+            PutKeyResult::Changed => {}
+            PutKeyResult::KnownHash => return Err(known_hash()),
             full => return Err(too_many(full)),
         }
     }
@@ -109,7 +109,7 @@ async fn store(
 }
 
 fn check(intake: &Intake, caller: &Caller, wanted: &WantedKey) -> Result<(), Problem> {
-    if let Some(what) = caller.exceeded_by(&wanted.key, wanted.not_after_ms) {
+    if let Some(what) = caller.missing_permission(&wanted.key, wanted.not_after_ms) {
         return Err(Problem::new(
             Code::Forbidden,
             format!("a key can't have more permissions than the key that creates it: {what}"),
@@ -125,9 +125,9 @@ fn known_hash() -> Problem {
     Problem::bad_member("sha256", "sha256: another key has this hash; generate a new key")
 }
 
-fn too_many(full: PutKey) -> Problem {
+fn too_many(full: PutKeyResult) -> Problem {
     let detail = match full {
-        PutKey::ManyKeys => "the number of keys is at its maximum of 10,000; delete some first",
+        PutKeyResult::ManyKeys => "the number of keys is at its maximum of 10,000; delete some first",
         _ => "the key, or all keys together, would be too large; use patterns, or delete some keys first",
     };
     Problem::new(Code::ManyKeys, detail)
@@ -138,7 +138,7 @@ fn describe(wanted: &WantedKey, before: Option<&RunTimeKey>) -> String {
     let key = &wanted.key;
     let Some(before) = before else {
         let scopes: Vec<&str> = key.scopes.iter().copied().map(Scope::as_str).collect();
-        let detail = format!("scopes: {}; buckets: {}", scopes.join(", "), key.buckets.texts().join(", "));
+        let detail = format!("scopes: {}; buckets: {}", scopes.join(", "), key.buckets.to_strings().join(", "));
         return detail.chars().take(MAX_DETAIL).collect();
     };
     let members = [

@@ -51,8 +51,8 @@ impl ShownKey {
         Self {
             id: key.id.clone(),
             scopes: key.scopes.iter().copied().map(Scope::as_str).collect(),
-            buckets: key.buckets.texts(),
-            services: key.services.texts(),
+            buckets: key.buckets.to_strings(),
+            services: key.services.to_strings(),
             priority: key.priority.as_str(),
             not_after: run_time.not_after_ms.map(time::show),
             expired: run_time.has_expired(now_ms),

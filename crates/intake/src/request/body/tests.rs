@@ -12,7 +12,7 @@ async fn read(body: Body) -> Result<Bytes, Problem> {
 }
 
 async fn read_with(body: Body, most: u64, budget: &BodyBudget, caller: Option<&str>) -> Result<Bytes, Problem> {
-    read_in_time(body, most, TIMEOUT, budget, || Waiter::new(caller, None), || Ok(())).await
+    read_in_time(body, most, TIMEOUT, budget, || LimitedCaller::new(caller, None), || Ok(())).await
 }
 
 fn code(read: Result<Bytes, Problem>) -> Code {

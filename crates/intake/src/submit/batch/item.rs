@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 
 use crate::problem::{BadOption, Code, FaultPlace, Problem};
 use crate::request::json::{object, without_place};
-use crate::submit::batch::legible;
+use crate::submit::batch::interoperable;
 
 /// One job. `body` is forwarded as the JSON text in the request; other bytes are given as `body_base64`.
 #[derive(Deserialize)]
@@ -49,7 +49,7 @@ pub(crate) fn read(batch: &Bytes, text: &str, index: usize, now: Timestamp) -> R
         let place = FaultPlace { item: Some(index), member: member.map(str::to_owned), line: None, column };
         Problem::new(Code::BadItem, detail).at(place)
     };
-    legible::check(text).map_err(|illegible| bad(illegible.reason.to_owned(), None, Some(illegible.column)))?;
+    interoperable::check(text).map_err(|illegible| bad(illegible.reason.to_owned(), None, Some(illegible.column)))?;
     let mut json = serde_json::Deserializer::from_str(text);
     let item: ReceivedItem<'_> =
         object(&mut json).map_err(|error| bad(without_place(&error), None, Some(error.column())))?;

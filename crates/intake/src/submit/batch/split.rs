@@ -12,14 +12,14 @@ use crate::request::json::without_place;
 
 /// The format of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum BatchFormat {
     Array,
     Lines,
     /// Unknown content type: an array if it begins with a bracket.
     Detect,
 }
 
-impl Form {
+impl BatchFormat {
     pub(super) fn of(headers: &HeaderMap) -> Result<Self, Problem> {
         if headers.get(header::CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
             return Err(Problem::new(Code::BadMediaType, "send a batch without Content-Encoding"));
@@ -37,12 +37,12 @@ impl Form {
 }
 
 /// The JSON texts of the items, at least one and at most `most`.
-pub(super) fn items(body: &[u8], form: Form, most: usize) -> Result<Vec<&str>, Problem> {
+pub(super) fn items(body: &[u8], form: BatchFormat, most: usize) -> Result<Vec<&str>, Problem> {
     let begins_as_array = || body.trim_ascii_start().first() == Some(&b'[');
     let items = match form {
-        Form::Array => of_array(body, most)?,
-        Form::Detect if begins_as_array() => of_array(body, most)?,
-        Form::Lines | Form::Detect => of_lines(body, most)?,
+        BatchFormat::Array => of_array(body, most)?,
+        BatchFormat::Detect if begins_as_array() => of_array(body, most)?,
+        BatchFormat::Lines | BatchFormat::Detect => of_lines(body, most)?,
     };
     if items.is_empty() { Err(Problem::new(Code::BadBatch, "the batch is empty")) } else { Ok(items) }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dripfeed_job::Start;
+use dripfeed_job::StartTime;
 
 use super::*;
 
@@ -37,7 +37,7 @@ fn every_option_has_a_header() {
     )
     .unwrap();
     assert_eq!(submission.idempotency_key.unwrap().as_str(), "order-1");
-    assert_eq!(submission.start, Start::After(Duration::from_secs(10)));
+    assert_eq!(submission.start, StartTime::After(Duration::from_secs(10)));
     assert_eq!(submission.expires_in, Some(Duration::from_secs(60)));
     assert_eq!(submission.method, Some(http::Method::PUT));
     assert_eq!(submission.path.unwrap().as_str(), "/orders/1?x=y");

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use dripfeed_bucket::{BucketSettings, CallStats, OnOutcome, OutcomeCourier, OutcomeTarget, Settlement, WhenDeadFull};
+use dripfeed_bucket::{BucketSettings, CallStats, OnOutcome, OutboxRelay, OutcomeTarget, Settlement, WhenDeadFull};
 use dripfeed_job::Ending;
 use serde_json::{Value, json};
 
@@ -155,7 +155,7 @@ async fn reporting(most: u64, events: BucketSettings) -> Harness {
 async fn a_full_outbox_is_a_problem_until_its_jobs_are_handed_over() {
     let harness = reporting(1, settings("events")).await;
     assert_eq!(needs(&harness).await, problem("outbox_full"));
-    OutcomeCourier::new(harness.bucket("b")).hand_over(&harness.buckets).await.unwrap();
+    OutboxRelay::new(harness.bucket("b")).hand_over(&harness.buckets).await.unwrap();
     assert_eq!(needs(&harness).await, nothing());
 }
 
@@ -163,13 +163,13 @@ async fn a_full_outbox_is_a_problem_until_its_jobs_are_handed_over() {
 async fn an_outcome_job_that_never_fits_is_a_problem_until_its_bucket_is_larger() {
     let harness = reporting(10, BucketSettings { capacity_bytes: 64, ..settings("events") }).await;
     assert_eq!(needs(&harness).await, nothing());
-    let mut courier = OutcomeCourier::new(harness.bucket("b"));
+    let mut courier = OutboxRelay::new(harness.bucket("b"));
     courier.hand_over(&harness.buckets).await.unwrap();
     assert_eq!(needs(&harness).await, problem("outbox_oversized"));
     let larger = harness.ask("PATCH /v1/buckets/events", &[], r#"{"capacity_bytes": "1MiB"}"#).await;
     assert_eq!(larger.status, 200, "{larger:?}");
     // Another process goes over all of them again.
     harness.store.command::<u64>(redis::cmd("DEL").arg("dripfeed:{b}:outbox:lease")).await.unwrap();
-    OutcomeCourier::new(harness.bucket("b")).hand_over(&harness.buckets).await.unwrap();
+    OutboxRelay::new(harness.bucket("b")).hand_over(&harness.buckets).await.unwrap();
     assert_eq!(needs(&harness).await, nothing());
 }

@@ -127,7 +127,7 @@ async fn a_forwarded_header_keeps_its_utf_8_in_every_form() {
     for (line, header) in [("POST /v1/buckets/b/jobs", "dripfeed-forward-x"), ("POST /v1/buckets/b/proxy/x", "x")] {
         let mut request = request(line, &[], "x");
         request.headers_mut().insert(header, latin.clone());
-        ask(harness.intake.front(), request).await.refuses(422, "bad_option");
+        ask(harness.intake.entry_point(), request).await.refuses(422, "bad_option");
     }
 }
 

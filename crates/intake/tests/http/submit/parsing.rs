@@ -172,7 +172,7 @@ fn the_intake_answers_others_while_a_large_request_is_parsed() {
     runtime.block_on(async {
         let harness = Harness::start().await;
         let by_field = json!({"id": "each", "key": ["field:/a"], "tiers": [{"kind": "bucket", "rate": "100/s"}]});
-        harness.bucket("other").limit_by(&BucketLimits::read("limits", vec![by_field]).unwrap());
+        harness.bucket("other").set_limits(&BucketLimits::read("limits", vec![by_field]).unwrap());
         let rules = r#"{"policies":[{"id":"a","tiers":[{"kind":"bucket","rate":"100/s"}]}]}"#;
         assert_eq!(harness.ask("PUT /v1/services/s/rules", &[JSON], rules).await.status, 200);
         let (intake, _) = harness.intake(IntakeSettings { max_body: 1 << 20, ..intake_settings() }).await;
@@ -189,10 +189,10 @@ fn the_intake_answers_others_while_a_large_request_is_parsed() {
             ("POST /v1/buckets/other/jobs/batch", JSON, r#"[{"body":{"a":1}}]"#, 202),
         ] {
             let (release, holding) = hold_parsers();
-            let large = tokio::spawn(ask(intake.front(), request(line, &[kind], format!("{padding}{body}"))));
+            let large = tokio::spawn(ask(intake.entry_point(), request(line, &[kind], format!("{padding}{body}"))));
             for _ in 0..10 {
-                assert_eq!(ask(intake.front(), request("GET /livez", &[], "")).await.status, 200);
-                let small = ask(intake.front(), request("GET /v1/buckets/b", &[], "")).await;
+                assert_eq!(ask(intake.entry_point(), request("GET /livez", &[], "")).await.status, 200);
+                let small = ask(intake.entry_point(), request("GET /v1/buckets/b", &[], "")).await;
                 assert_eq!(small.status, 200, "{small:?}");
             }
             assert!(!large.is_finished(), "{line} was parsed on the thread that answers others");

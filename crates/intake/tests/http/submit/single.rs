@@ -153,7 +153,7 @@ async fn an_unknown_route_is_not_found() {
 async fn a_job_is_counted_though_its_caller_leaves_before_the_answer() {
     let harness = Harness::start().await;
     let leave = async |line: &str, body: String| {
-        let mut answering = Box::pin(harness.intake.front().oneshot(request(line, &[], body)));
+        let mut answering = Box::pin(harness.intake.entry_point().oneshot(request(line, &[], body)));
         assert!(futures::poll!(answering.as_mut()).is_pending(), "Redis was asked");
         drop(answering);
     };

@@ -23,7 +23,7 @@ impl CronTimes {
         Self { cron, zone, is_fixed }
     }
 
-    /// The first time after `after`, or `None` if there are no more.
+    /// Returns the first time after `after`, or `None` if there are no more.
     pub(super) fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
         let after = after.to_zoned(self.zone.clone());
         if self.is_fixed { self.next_fixed(&after) } else { Some(self.next_of(&after)?.timestamp()) }

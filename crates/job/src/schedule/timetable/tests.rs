@@ -124,7 +124,7 @@ fn within_an_hour_that_repeats_what_comes_every_so_many_minutes_comes_in_both() 
 }
 
 #[test]
-fn what_comes_every_so_many_minutes_runs_through_a_change() {
+fn ticks_every_few_minutes_continue_through_a_clock_change() {
     let hourly = cron("0 * * * *", "Europe/Berlin");
     let year = ticks(&hourly, "2025-12-31T22:59:59Z", "2026-12-31T22:59:59Z");
     assert_eq!(year.len(), 365 * 24, "23 hours on one day, 25 on another");
@@ -146,7 +146,7 @@ fn a_leap_day_is_waited_for() {
 }
 
 #[test]
-fn what_can_not_be_a_timetable_is_refused_with_its_member() {
+fn an_invalid_timetable_is_refused_with_its_member() {
     let refused = |expression: &str, zone: &str| Timetable::cron(expression, zone).unwrap_err().member;
     for expression in ["", "* * * *", "* * * * * *", "61 * * * *", "a b c d e", "0 0 30 2 *", "@daily", "*/0 * * * *"] {
         assert_eq!(refused(expression, "UTC"), "cron", "{expression}");

@@ -78,7 +78,7 @@ fn a_foreign_body_keeps_its_bytes_and_counts_nothing() {
 }
 
 #[test]
-fn what_is_no_job_says_what_is_wrong() {
+fn an_invalid_element_is_refused_with_the_reason() {
     let decode = |text: &str| decode(JobId::new(1, 0), text.as_bytes()).map(|_| ());
     for text in [r#"{"id":"1-0","body":"#, r#"{"id":"1-0","body":1}"#, r#"{"id":"1-0","body":["a"]}"#, "[]", ""] {
         assert_eq!(decode(text), Err(Unreadable::Element), "{text}");

@@ -94,8 +94,8 @@ pub fn decode(id: JobId, fields: &[(Bytes, Bytes)]) -> Result<Job, Unreadable> {
     })
 }
 
-/// The bytes that an entry counts against `capacity_bytes`: the lengths of its values, without the two times that Redis
-/// writes, so that the bytes subtracted at its end are those that were added.
+/// Returns the bytes that an entry counts against `capacity_bytes`: the lengths of its values, without the two times
+/// that Redis writes, so that the bytes subtracted at its end are those that were added.
 #[must_use]
 pub fn counted_bytes(fields: &[(Bytes, Bytes)]) -> u64 {
     if !Entry(fields).is_ours() {

@@ -39,14 +39,14 @@ impl NewEntry<'_> {
         values.chain(self.options.iter().map(|(name, value)| (*name, value.as_bytes())))
     }
 
-    /// The bytes that the job counts against `capacity_bytes`.
+    /// Returns the bytes that the job counts against `capacity_bytes`.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.fields().map(|(_, value)| value.len()).sum()
     }
 }
 
-/// The fields of a new job without `due` and `expires`, which the admit script writes.
+/// Returns the fields of a new job without `due` and `expires`, which the admit script writes.
 #[must_use]
 pub fn encode(submission: &Submission) -> NewEntry<'_> {
     let content_type = submission.content_type.as_deref().unwrap_or_default();
@@ -66,7 +66,7 @@ pub fn encode(submission: &Submission) -> NewEntry<'_> {
     }
 }
 
-/// [`NewEntry::bytes`] of a submission, without encoding it.
+/// Returns [`NewEntry::bytes`] of a submission, without encoding it.
 #[must_use]
 pub fn bytes_of(submission: &Submission) -> usize {
     let content_type = submission.content_type.as_ref().map_or(0, String::len);
@@ -109,9 +109,9 @@ fn number(value: Option<u64>) -> Cow<'static, str> {
     value.map(|number| number.to_string()).unwrap_or_default().into()
 }
 
-/// The checksum by which a replica detects a corrupt job. It doesn't protect against attacks: those that may write to
-/// Redis can write another checksum, too. XXH3 over the parts, each prefixed by its length, in hexadecimal digits;
-/// takes about 100 ns for a job of 2 KiB.
+/// Returns the checksum by which a replica detects a corrupt job. It doesn't protect against attacks: those that may
+/// write to Redis can write another checksum, too. XXH3 over the parts, each prefixed by its length, in hexadecimal
+/// digits; takes about 100 ns for a job of 2 KiB.
 pub(super) fn checksum<'a>(parts: impl Iterator<Item = &'a [u8]>) -> [u8; CHECKSUM_DIGITS] {
     let (mut small, mut filled) = ([0; SMALL_PARTS], 0);
     let mut hash: Option<Xxh3Default> = None;
@@ -138,7 +138,7 @@ pub(super) fn checksum<'a>(parts: impl Iterator<Item = &'a [u8]>) -> [u8; CHECKS
     })
 }
 
-/// The same as `{:016x}`, but much faster.
+/// Returns the same as `{:016x}`, but much faster.
 pub(super) fn hexadecimal(number: u64) -> [u8; CHECKSUM_DIGITS] {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
 

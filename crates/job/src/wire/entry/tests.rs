@@ -123,7 +123,7 @@ fn a_foreign_entry_needs_a_body_alone() {
 }
 
 #[test]
-fn what_is_no_job_says_which_field_is_wrong() {
+fn an_invalid_entry_is_refused_with_the_field() {
     let decode = |pairs: &[(&str, &str)]| decode(JobId::new(1, 0), &fields(pairs)).map(|_| ());
     assert_eq!(decode(&[("n", "1")]), Err(Unreadable::NoBody));
     assert_eq!(decode(&[("body", ""), ("retries", "many")]), Err(Unreadable::Field("retries")));

@@ -14,14 +14,14 @@ pub(super) const PERIOD: Duration = Duration::from_millis(500);
 
 static TAKEN: Script = Script::new("taken", &[], include_str!("taken.lua"));
 
-/// Often enough to see each job while it is in flight.
+/// The time between two reads, short enough to see each job while it is in flight.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// When each job was taken, in ms of the Redis clock: more than once, when it was returned or its replica died.
 #[derive(Default)]
 pub(super) struct Takes(BTreeMap<String, BTreeSet<i64>>);
 
-/// Calls by the period in which they were let go.
+/// Calls by the period in which they were allowed.
 pub(super) struct Periods {
     pub(super) most_in_one: u64,
     /// Calls whose period is known.
@@ -29,7 +29,7 @@ pub(super) struct Periods {
 }
 
 impl Takes {
-    /// Looks at what is in flight, without an end.
+    /// Reads the jobs in flight periodically, forever.
     pub(super) async fn watch(&mut self, store: &Store, jobs: &str) -> Result<(), LabError> {
         let mut looks = interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -52,7 +52,7 @@ impl Takes {
         }
     }
 
-    /// A call is that of the last take before it.
+    /// Counts a call for the last take before it.
     pub(super) fn periods(&self, calls: &[(String, Instant)], clock: Clock) -> Periods {
         let period = i64::try_from(PERIOD.as_millis()).unwrap_or(1);
         let mut periods = BTreeMap::<i64, u64>::new();

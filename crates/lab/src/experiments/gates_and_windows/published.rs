@@ -17,7 +17,7 @@ pub(super) static SET_WINDOW: Script = Script::new("set window", &[], include_st
 pub(super) static BOUNDED_STREAM: Script = Script::new("bounded stream", &[], include_str!("bounded_stream.lua"));
 pub(super) static BOUNDED_LIST: Script = Script::new("bounded list", &[], include_str!("bounded_list.lua"));
 
-/// 30 calls a second.
+/// The time between two calls of a gate, for 30 calls a second.
 const PACE: Duration = Duration::from_nanos(33_333_333);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(super) enum Queue {
     List,
 }
 
-/// The callers take turns, each at its own gate.
+/// Runs the published gates: the callers take turns, each at its own gate.
 pub(super) async fn gates(testbed: &Testbed) -> Result<PassedCalls, LabError> {
     let store = &testbed.connect().await?;
     let callers = usize::try_from(LIMIT).unwrap_or(1);
@@ -53,7 +53,7 @@ pub(super) async fn window(testbed: &Testbed) -> Result<PassedCalls, LabError> {
     .await
 }
 
-/// What gets through is what the processor takes out.
+/// Counts the jobs that the processor takes from the queue.
 pub(super) async fn queue(testbed: &Testbed, kind: Queue) -> Result<PassedCalls, LabError> {
     let (name, script) = match kind {
         Queue::Stream => ("stream", &BOUNDED_STREAM),

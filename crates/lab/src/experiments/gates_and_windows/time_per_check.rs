@@ -16,7 +16,7 @@ use crate::load::{call, passes};
 use crate::results::Row;
 use crate::testbed::Testbed;
 
-/// Windows and queues that are filled.
+/// The number of windows and queues that are filled.
 const TIMES: usize = 5;
 
 const PUBLISHED_SET_US: f64 = 65.0;
@@ -56,7 +56,7 @@ pub(super) async fn rows(testbed: &Testbed) -> Result<[Row; 2], LabError> {
     ])
 }
 
-/// Asks until each of the windows or queues is full; reports the one that cost least.
+/// Makes calls until each of the windows or queues is full. Returns the lowest cost.
 async fn us_per_check<F>(store: &Store, ask: impl Fn(usize) -> F) -> Result<f64, LabError>
 where
     F: Future<Output = Result<bool, LabError>>,

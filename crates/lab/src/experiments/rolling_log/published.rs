@@ -1,4 +1,4 @@
-//! A log of all tries in a sorted set.
+//! The published log: all tries in a sorted set.
 
 use dripfeed_store::Script;
 

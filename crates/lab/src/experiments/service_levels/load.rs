@@ -15,26 +15,26 @@ use crate::testbed::Testbed;
 pub(super) const INSTANCES: usize = 3;
 pub(super) const LOAD: Duration = Duration::from_secs(9);
 const TENANTS: usize = 25;
-/// Of one instance: one of them calls each millisecond.
+/// The interval of calls at one instance: one of the instances gets a call each millisecond.
 const BETWEEN_CALLS: Duration = Duration::from_millis(INSTANCES as u64);
 const LOUD: usize = 0;
 const WINDOW: Duration = Duration::from_secs(60);
 
 pub(super) struct Load {
-    /// What the loud tenant got through, by instance.
+    /// The allowed calls of the loud tenant, by instance.
     loud: Vec<CallLog>,
-    /// What each decision took.
+    /// The duration of each decision.
     took: Vec<Duration>,
 }
 
-/// `ask` decides a call at an instance for a tenant.
+/// Runs the load. `ask` decides a call of a tenant at an instance.
 pub(super) async fn run(
     testbed: &Testbed,
     ask: impl AsyncFn(usize, &str) -> Result<bool, LabError>,
 ) -> Result<Load, LabError> {
     let left = testbed.clock().until_next(WINDOW);
     if left < LOAD + Duration::from_millis(200) {
-        // All of it in one window of a minute.
+        // Waits, so that the whole load is in one window of a minute.
         tokio::time::sleep(left).await;
     }
     let tenants: Vec<String> = (0..TENANTS).map(|tenant| format!("org-{tenant}")).collect();
@@ -65,7 +65,7 @@ pub(super) async fn run(
 }
 
 impl Load {
-    /// What the loud tenant got through, at all instances.
+    /// Returns the allowed calls of the loud tenant at all instances.
     pub(super) fn loud(&self) -> PassedCalls {
         PassedCalls::of(self.loud.iter().flat_map(|log| log.read().iter().copied().collect::<Vec<_>>()).collect())
     }
@@ -76,8 +76,8 @@ impl Load {
         took.get(took.len() * 95 / 100).map_or(0.0, Duration::as_secs_f64) * 1000.0
     }
 
-    /// The bound of `async`: what the instances let through in the `time` in which one of them doesn't see it; of all
-    /// of them but the one that lets through least.
+    /// Returns the bound of `async`: what the instances let through in the `time` in which one of them doesn't see it;
+    /// of all of them but the one that lets through least.
     pub(super) fn unseen_by_others(&self, time: Duration) -> u64 {
         let mut most: Vec<u64> = self.loud.iter().map(|log| log.read().most_within(time)).collect();
         most.sort_unstable();

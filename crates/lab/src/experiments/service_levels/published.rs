@@ -18,9 +18,9 @@ use crate::testbed::Testbed;
 
 #[derive(Clone, Copy, Default)]
 struct Count {
-    /// Of all instances, when last heard of.
+    /// The count of all instances, as last read.
     known: u64,
-    /// Of this one, since.
+    /// The count of this instance since then.
     untold: u64,
 }
 
@@ -36,7 +36,7 @@ impl Instance {
         passes
     }
 
-    /// Until it fails.
+    /// Reports periodically, until that fails.
     async fn keep_telling(&self, testbed: &Testbed, store: &Store) -> LabError {
         let mut syncs = interval(SYNC);
         loop {

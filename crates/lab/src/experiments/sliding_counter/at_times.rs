@@ -1,4 +1,4 @@
-//! The rules at times of our choice: 40 calls in a minute, and more a quarter into the next one.
+//! The rules at given times: 40 calls in a minute, and more calls after a quarter of the next one.
 
 use dripfeed_limit::lua::FRAGMENTS;
 use dripfeed_limit::{Decision, KeyIndex, Plan, Policies, ScopeKeys, load};
@@ -19,9 +19,9 @@ const NOON_US: u64 = 1_767_268_800_000_000;
 const QUARTER_INTO_THE_NEXT_US: u64 = NOON_US + 75_000_000;
 
 pub(super) struct Example {
-    /// Of the calls in the sliding window.
+    /// The estimated calls in the sliding window.
     pub(super) estimate: u64,
-    /// Calls that then passed until one was refused.
+    /// The calls that were then allowed until one was refused.
     pub(super) more: u64,
 }
 

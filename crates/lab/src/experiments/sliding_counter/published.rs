@@ -11,12 +11,12 @@ use crate::error::LabError;
 use crate::results::Figure as _;
 use crate::testbed::Testbed;
 
-/// The calls of the window before that the sliding one still covers, and those of this one, rounded down.
+/// Returns the weighted calls of the previous window plus those of this one, rounded down.
 pub(super) fn estimate(before: u64, now: u64, into: f64) -> f64 {
     ((1.0 - into) * before.figure() + now.figure()).floor()
 }
 
-/// How many more pass until one is refused.
+/// Returns the number of further calls until one is refused.
 pub(super) fn more(before: u64, now: u64, into: f64, limit: u64) -> u64 {
     let mut more = 0;
     while estimate(before, now + more, into) < limit.figure() {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::bad_match::{BadMatch, MOST_SEGMENTS};
-use super::spelling::{decode, segments};
+use super::normalize::{decode, segments};
 
 /// A path with variables: `/v1/organizations/{org}/product/{id}`. `*` matches one segment, and `**` at the end any
 /// rest.

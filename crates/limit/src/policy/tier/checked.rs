@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dripfeed_job::duration;
-use dripfeed_job::rate::EXACT;
+use dripfeed_job::rate::MAX_EXACT_INTEGER;
 use thiserror::Error;
 
 use super::{Align, Tier, TierKind};
@@ -44,7 +44,7 @@ pub enum BadTier {
 }
 
 impl Tier {
-    /// A bucket: leaky bucket, token bucket and GCRA are the same rule.
+    /// Creates a bucket: leaky bucket, token bucket and GCRA are the same rule.
     ///
     /// # Errors
     /// When it can't be counted exactly, or the limit, period or burst is zero.
@@ -54,10 +54,10 @@ impl Tier {
             return Err(BadTier::ZeroBurst);
         }
         let (_, unit) = tier.drain();
-        tier.exact(burst, unit, EXACT / 4, || format!("a burst of {burst}"))
+        tier.exact(burst, unit, MAX_EXACT_INTEGER / 4, || format!("a burst of {burst}"))
     }
 
-    /// One call per period.
+    /// Creates a gate: one call per period.
     ///
     /// # Errors
     /// When the period is zero or too long.
@@ -65,7 +65,7 @@ impl Tier {
         Self::new(1, period, TierKind::Gate)
     }
 
-    /// `limit` calls per window.
+    /// Creates a fixed window of `limit` calls.
     ///
     /// # Errors
     /// When the limit or the period is zero or too large.
@@ -73,7 +73,7 @@ impl Tier {
         Self::new(limit, period, TierKind::Fixed(align))
     }
 
-    /// `limit` calls per window of a calendar.
+    /// Creates a window of a calendar, with `limit` calls.
     ///
     /// # Errors
     /// When the limit is zero or too large.
@@ -81,17 +81,17 @@ impl Tier {
         Self::new(limit, calendar.unit().length(), TierKind::Fixed(Align::Calendar(calendar)))
     }
 
-    /// `limit` calls per sliding window, estimated by the weighted count of the previous window.
+    /// Creates a sliding window of `limit` calls, estimated by the weighted count of the previous window.
     ///
     /// # Errors
     /// When it can't be counted exactly, or the limit or the period is zero.
     pub fn sliding(limit: u64, period: Duration) -> Result<Self, BadTier> {
         let tier = Self::new(limit, period, TierKind::Sliding)?;
         let period_us = tier.period_us;
-        tier.exact(limit, period_us, EXACT / 8, || "a sliding window".to_owned())
+        tier.exact(limit, period_us, MAX_EXACT_INTEGER / 8, || "a sliding window".to_owned())
     }
 
-    /// `limit` calls in any period, exact.
+    /// Creates a sliding log: `limit` calls in any period, exact.
     ///
     /// # Errors
     /// When the limit or the period is zero or too large, or the gap is longer than the period.
@@ -105,7 +105,7 @@ impl Tier {
         Self::new(limit, period, TierKind::Log { min_gap_us: micros(min_gap), count_denied })
     }
 
-    /// At most `limit` leases at once, each for at most `lease`.
+    /// Creates a concurrency limit: at most `limit` leases at once, each for at most `lease`.
     ///
     /// # Errors
     /// When the limit or the lease is zero or too large.
@@ -116,7 +116,7 @@ impl Tier {
         Self::new(limit, lease, TierKind::Concurrent)
     }
 
-    /// At most `limit` jobs that wait in the bucket.
+    /// Creates a limit of the jobs that wait in the bucket.
     ///
     /// # Errors
     /// When the limit is zero or too large.

@@ -25,12 +25,12 @@ fn sound() -> ServerInfo {
 
 #[test]
 fn a_sound_server_gives_no_finding() {
-    assert_eq!(findings(&sound(), Durability::Everysec), []);
-    assert_eq!(findings(&sound(), Durability::Process), []);
+    assert_eq!(server_findings(&sound(), Durability::Everysec), []);
+    assert_eq!(server_findings(&sound(), Durability::Process), []);
 }
 
 #[test]
-fn what_endangers_jobs_is_an_error_that_says_what_to_do() {
+fn a_server_that_may_lose_jobs_is_an_error_with_a_remedy() {
     type Spoil = fn(&mut ServerInfo);
     let cases: [(Spoil, &str); 5] = [
         (|facts| facts.version.minor = 0, "6.2"),
@@ -42,7 +42,7 @@ fn what_endangers_jobs_is_an_error_that_says_what_to_do() {
     for (spoil, advice) in cases {
         let mut facts = sound();
         spoil(&mut facts);
-        let found = findings(&facts, Durability::Process);
+        let found = server_findings(&facts, Durability::Process);
         assert!(
             matches!(&found[..], [one] if one.severity == Severity::Error && one.what_to_do.contains(advice)),
             "{found:?}"
@@ -59,17 +59,22 @@ fn everysec_without_its_settings_is_told_as_process() {
         (false, Some(AppendFsync::Always), Durability::Process),
     ] {
         let facts = ServerInfo { append_only, append_fsync, ..sound() };
-        assert_eq!(effective(Durability::Everysec, &facts).map(|effective| effective.class), Ok(class), "{facts:?}");
+        assert_eq!(
+            effective_durability(Durability::Everysec, &facts).map(|effective| effective.class),
+            Ok(class),
+            "{facts:?}"
+        );
     }
     let facts = ServerInfo { append_only: false, ..sound() };
-    let found = findings(&facts, Durability::Everysec);
+    let found = server_findings(&facts, Durability::Everysec);
     assert!(matches!(&found[..], [one] if one.severity == Severity::Warning), "{found:?}");
 }
 
 #[test]
 fn fsync_and_replicated_are_refused_where_redis_does_not_give_them() {
-    let fsync =
-        |append_only, append_fsync| effective(Durability::Fsync, &ServerInfo { append_only, append_fsync, ..sound() });
+    let fsync = |append_only, append_fsync| {
+        effective_durability(Durability::Fsync, &ServerInfo { append_only, append_fsync, ..sound() })
+    };
     assert!(fsync(true, Some(AppendFsync::Always)).is_ok());
     assert_eq!(
         fsync(true, Some(AppendFsync::Everysec)),
@@ -79,7 +84,7 @@ fn fsync_and_replicated_are_refused_where_redis_does_not_give_them() {
     assert_eq!(fsync(false, Some(AppendFsync::Always)), Err(Shortfall::NoAppendOnly(Durability::Fsync)));
 
     let replicated = |replicas, replicas_required| {
-        effective(Durability::Replicated, &ServerInfo { replicas, replicas_required, ..sound() })
+        effective_durability(Durability::Replicated, &ServerInfo { replicas, replicas_required, ..sound() })
     };
     assert!(replicated(1, true).is_ok());
     assert_eq!(replicated(0, true), Err(Shortfall::NoReplica));
@@ -87,11 +92,12 @@ fn fsync_and_replicated_are_refused_where_redis_does_not_give_them() {
 }
 
 #[test]
-fn what_redis_refuses_for_now_is_a_warning_with_its_reason() {
+fn temporarily_refused_writes_are_a_warning_with_the_reason() {
     for (code, reason) in [("NOREPLICAS", "min-replicas-to-write"), ("MISCONF", "snapshot"), ("CLUSTERDOWN", "down")] {
-        let found = findings(&ServerInfo { refuses_writes: Some(code.to_owned()), ..sound() }, Durability::Everysec);
+        let found =
+            server_findings(&ServerInfo { refuses_writes: Some(code.to_owned()), ..sound() }, Durability::Everysec);
         assert!(matches!(&found[..], [found] if found.severity == Severity::Warning && found.what.contains(reason)));
     }
     let replica = ServerInfo { is_master: false, refuses_writes: Some("READONLY".to_owned()), ..sound() };
-    assert_eq!(findings(&replica, Durability::Everysec).len(), 1, "it is reported once");
+    assert_eq!(server_findings(&replica, Durability::Everysec).len(), 1, "it is reported once");
 }

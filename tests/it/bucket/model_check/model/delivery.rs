@@ -1,12 +1,12 @@
-use dripfeed_bucket::Life;
+use dripfeed_bucket::JoinKind;
 use dripfeed_job::Ending;
 
 use super::super::step::{End, Handed, JobNumber, ReplicaNumber, StepResult};
 use super::{Due, Model, Place};
 
 impl Model {
-    pub(super) fn join(&mut self, life: Life) -> StepResult {
-        let first = life == Life::First && self.members.is_empty();
+    pub(super) fn join(&mut self, life: JoinKind) -> StepResult {
+        let first = life == JoinKind::First && self.members.is_empty();
         if first && self.burst.is_some() {
             self.spent = self.spent.or(Some(0));
         }

@@ -1,19 +1,22 @@
-use dripfeed_bucket::{Cancel, RefusalReason};
+use dripfeed_bucket::{CancelResult, RefusalReason};
 use dripfeed_job::{Ending, JobState};
 
 use super::super::step::{JobNumber, StepResult, Verdict};
 use super::{Job, Model, Place};
 
 impl Model {
-    pub(super) fn cancel(&mut self, number: JobNumber) -> Cancel {
+    pub(super) fn cancel(&mut self, number: JobNumber) -> CancelResult {
         let Some(job) = self.jobs.get(&number) else {
-            return self.outcomes.get(&number).map_or(Cancel::Unknown, |(ending, _)| Cancel::Ended(*ending));
+            return self
+                .outcomes
+                .get(&number)
+                .map_or(CancelResult::Unknown, |(ending, _)| CancelResult::Ended(*ending));
         };
         if matches!(job.place, Place::InFlight(_)) {
-            return Cancel::InFlight;
+            return CancelResult::InFlight;
         }
         self.end(number, Ending::Cancelled, job.failures);
-        Cancel::Cancelled
+        CancelResult::Cancelled
     }
 
     pub(super) fn purge(&mut self) -> StepResult {

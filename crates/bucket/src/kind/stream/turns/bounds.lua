@@ -1,6 +1,6 @@
 -- Stream kind: rates and maximum concurrent calls of callers, or groups. Flows that may be called now are in `flows`,
 -- all others in `throttled`, so that takes don't scan those.
--- needs: kind/flow_state, kind/bring_back
+-- needs: kind/flow_state, kind/unthrottle
 -- opens: open_bounds_in_force = kind/bounds_in_force
 
 -- The bounds of a take (bounds_in_force.lua); nil without limits. `asked`: { pace_key, pace: as in pace.lua, limits: of

@@ -67,7 +67,7 @@ end
 local function begin(keys, bounds, consumers)
   if bounds then
     if not bounds.count(keys.jobs, consumers) then return false end
-    bounds.bring_back()
+    bounds.unthrottle()
   end
   -- Somebody deleted `flows` or `throttled`.
   if flow_state.has_lost then mark_unsorted(keys) end

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dripfeed_job::counted;
+use dripfeed_job::pluralize;
 use hdrhistogram::Histogram;
 use serde_json::{Value as Json, json};
 
@@ -95,7 +95,7 @@ impl Tally {
         let first = Failure::from(self.failure?);
         Some(Failure::new(
             first.exit,
-            format!("{} failed; the first error: {first}", counted(self.failed, "submission")),
+            format!("{} failed; the first error: {first}", pluralize(self.failed, "submission")),
         ))
     }
 

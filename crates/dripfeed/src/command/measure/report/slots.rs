@@ -15,19 +15,19 @@ impl<'h> Slots<'h> {
         Self { history }
     }
 
-    /// The sums over all slots.
+    /// Returns the sums over all slots.
     pub(super) fn counts(&self) -> Map<String, Json> {
         let sum = |name: &str| self.all().iter().filter_map(|slot| slot[name].as_u64()).sum::<u64>();
         COUNTS.into_iter().map(|name| (name.to_owned(), sum(name).into())).collect()
     }
 
-    /// The length of the window in minutes.
+    /// Returns the length of the window in minutes.
     pub(super) fn minutes(&self) -> f64 {
         let (Some(from), Some(to)) = (time(&self.history["from"]), time(&self.history["to"])) else { return 1.0 };
         ((to - from) / 60.0).max(1.0)
     }
 
-    /// The length of a slot in minutes.
+    /// Returns the length of a slot in minutes.
     pub(super) fn slot(&self) -> f64 {
         self.history["slot_ms"].as_f64().unwrap_or(60_000.0) / 60_000.0
     }

@@ -1,7 +1,7 @@
 //! Reports the result of a move: how the jobs ended, and how many are left.
 
 use dripfeed_bucket::{BucketPlace, MoveProgress, level_at};
-use dripfeed_job::{BucketName, counted};
+use dripfeed_job::{BucketName, pluralize};
 use dripfeed_store::Store;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -49,7 +49,7 @@ pub(super) async fn report(
     let shown = unmovable.iter().take(MAX_LISTED).map(|(id, why)| format!("\n  {id}: {why}")).collect::<String>();
     let more = unmovable.len().saturating_sub(MAX_LISTED);
     let more = if more > 0 { format!("\n  and {more} more (-o json has all)") } else { String::new() };
-    let jobs = counted(unmovable.len() as u64, "job");
+    let jobs = pluralize(unmovable.len() as u64, "job");
     let message = format!("{jobs} of `{bucket}` could not be moved and stayed in the bucket:{shown}{more}");
     Err(Failure::new(Exit::Failure, message))
 }
@@ -63,13 +63,13 @@ fn sentence(
     outcomes: Delivered,
 ) -> String {
     let Delivered { handed_over, left: outcomes_left } = outcomes;
-    let outcome_summary = format!("{} handed over, {outcomes_left} left", counted(handed_over, "outcome job"));
+    let outcome_summary = format!("{} handed over, {outcomes_left} left", pluralize(handed_over, "outcome job"));
     let job_summary =
-        format!("{} of `{bucket}` moved into `{into}`, {expired} expired, {left} left", counted(*moved, "job"));
+        format!("{} of `{bucket}` moved into `{into}`, {expired} expired, {left} left", pluralize(*moved, "job"));
     match (is_nothing_found, outcomes.is_some()) {
         (true, false) => format!("no stranded jobs of `{bucket}` found"),
         (_, true) if moved + expired + left == 0 => {
-            let outcome_jobs = counted(handed_over + outcomes_left, "outcome job");
+            let outcome_jobs = pluralize(handed_over + outcomes_left, "outcome job");
             format!("`{bucket}` has no jobs, but {outcome_jobs}: {outcome_summary}")
         }
         (_, false) => job_summary,

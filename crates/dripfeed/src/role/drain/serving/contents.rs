@@ -1,7 +1,7 @@
 //! The contents of a bucket before and after a drain, and the report of the drain.
 
 use dripfeed_bucket::{Bucket, BucketError, Census};
-use dripfeed_job::{Ending, counted};
+use dripfeed_job::{Ending, pluralize};
 use serde_json::json;
 
 use crate::exit::Failure;
@@ -41,7 +41,7 @@ pub(super) fn report(arguments: &Arguments, before: &Contents, after: &Contents,
     let sentence = match (before.census.level, before.outcome_jobs, after.is_empty()) {
         (0, 0, _) => format!("{what} has no jobs"),
         (0, outcome_jobs, true) => {
-            let outcome_jobs = counted(outcome_jobs, "outcome job");
+            let outcome_jobs = pluralize(outcome_jobs, "outcome job");
             format!("{what} has no jobs, but had {outcome_jobs}, now in the target buckets")
         }
         (0, _, false) => format!("{what} has no jobs, but {remaining}"),

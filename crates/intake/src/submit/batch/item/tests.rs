@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dripfeed_job::Start;
+use dripfeed_job::StartTime;
 use serde_json::Value;
 
 use super::*;
@@ -36,7 +36,7 @@ fn every_option_has_its_member() {
     )
     .unwrap();
     assert_eq!(submission.idempotency_key.unwrap().as_str(), "k");
-    assert_eq!(submission.start, Start::After(Duration::from_secs(10)));
+    assert_eq!(submission.start, StartTime::After(Duration::from_secs(10)));
     assert_eq!(submission.expires_in, Some(Duration::from_secs(60)));
     assert_eq!(submission.method, Some(http::Method::PUT));
     assert_eq!(submission.path.unwrap().as_str(), "/x");

@@ -1,5 +1,5 @@
 -- Stream kind: the limits of callers, or groups, during a take. Only created if there are any (bounds.lua).
--- needs: constants, now, budget, kind/flow_state, kind/flows, kind/bring_back, kind/bound_states, limits_of
+-- needs: constants, now, budget, kind/flow_state, kind/flows, kind/unthrottle, kind/bound_states, limits_of
 
 -- `clock`: as in flow_state.lua; `pace_key`, `pace`: as for open_bounds.
 local bounds = { states = states, clock = nil, pace_key = nil, pace = nil }
@@ -93,9 +93,9 @@ function bounds.count(jobs, consumers)
   return left ~= nil
 end
 
-function bounds.bring_back()
+function bounds.unthrottle()
   local BACK_AT_ONCE = 64
-  bring_back(whole(bounds.clock), BACK_AT_ONCE)
+  unthrottle(whole(bounds.clock), BACK_AT_ONCE)
 end
 
 -- Notes at the end of a take whether `flows` and `throttled` have members.

@@ -1,5 +1,5 @@
 -- Stream kind: writes the changes of a take to flows and ranges (by_turns.lua).
--- needs: now, kind/flows, kind/flow_times, kind/begin_again
+-- needs: now, kind/flows, kind/flow_times, kind/reset_times
 
 local write_turn
 do
@@ -73,7 +73,7 @@ do
     note_called(turn)
     local latest = write_flows(turn)
     if #full > 0 then turn.states.put_out(full) end
-    begin_again_if_late(latest)
+    reset_times_if_late(latest)
     if turn.states then turn.states.write() end
   end
 end
