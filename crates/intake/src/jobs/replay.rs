@@ -192,7 +192,7 @@ impl From<ReplayRequest> for DeadFilter {
 }
 
 #[derive(Serialize, ToSchema)]
-#[schema(as = ReplayResult)]
+#[schema(as = Replayed)]
 pub(crate) struct ReplaySummary {
     replayed: u64,
     /// Matching dead letters that were not replayed: the bucket, or the share of their caller, is full, or they are
