@@ -120,8 +120,8 @@ impl Framing {
         self.part() == RequestPart::Body
     }
 
-    /// Returns the number, counted from 0, of the head that must come now: the connection's first, or one that has begun.
-    /// `None` within a body and between requests.
+    /// Returns the number, counted from 0, of the head that must come now: the first of the connection, or one that has
+    /// begun. `None` within a body and between requests.
     pub(crate) fn awaited_head(&self) -> Option<u64> {
         let must_come = match self.next {
             Next::RequestLine => self.heads == 0 || !self.line.is_empty(),

@@ -1,7 +1,7 @@
 //! The accept loop: admits connections up to a limit, times out silent ones, and drains on stop.
 //!
-//! Connections beyond the limit wait in the listener's backlog, where they cost nothing. While they wait, an idle one is
-//! closed after `head_timeout`, so the wait is short.
+//! Connections beyond the limit wait in the listener's backlog, where they cost nothing. Meanwhile idle ones are closed
+//! after `head_timeout`, so the wait is short.
 
 use std::convert::Infallible;
 use std::io;

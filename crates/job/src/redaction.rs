@@ -62,12 +62,12 @@ impl Redaction {
             return RedactedText::Whole;
         }
         if is_json(text) {
-            return self.of_document(text);
+            return self.redact_document(text);
         }
         if may_contain_json(text) {
             return RedactedText::Hidden;
         }
-        match self.of_form(text) {
+        match self.redact_form(text) {
             Some(masked) => RedactedText::Masked(masked),
             None if self.may_name_member(text) => RedactedText::Hidden,
             None => RedactedText::Whole,
@@ -89,15 +89,14 @@ impl Redaction {
 
     /// A text that may be part of another one.
     fn redact_json(&self, text: &str) -> RedactedText {
-        match is_json(text) {
-            true => self.of_document(text),
-            false if may_contain_json(text) => RedactedText::Hidden,
-            false => RedactedText::Whole,
+        if is_json(text) {
+            return self.redact_document(text);
         }
+        if may_contain_json(text) { RedactedText::Hidden } else { RedactedText::Whole }
     }
 
     /// `json` is an object or an array.
-    fn of_document(&self, json: &str) -> RedactedText {
+    fn redact_document(&self, json: &str) -> RedactedText {
         let answer = self.hides_answer(json).then_some(ANSWER);
         let pointers = self.pointers.iter().map(String::as_str).chain(answer);
         masked(json, pointers, MASK).map_or(RedactedText::Whole, RedactedText::Masked)

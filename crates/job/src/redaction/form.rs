@@ -7,15 +7,15 @@ use super::{MASK, RedactedText, Redaction};
 
 impl Redaction {
     /// Returns `None` if no field is masked.
-    pub(super) fn of_form(&self, text: &str) -> Option<String> {
-        let masked: Vec<Option<String>> = text.split('&').map(|field| self.of_field(field)).collect();
+    pub(super) fn redact_form(&self, text: &str) -> Option<String> {
+        let masked: Vec<Option<String>> = text.split('&').map(|field| self.redact_field(field)).collect();
         let is_masked = masked.iter().any(Option::is_some);
         let fields = text.split('&').zip(masked).map(|(field, masked)| masked.unwrap_or_else(|| field.to_owned()));
         is_masked.then(|| fields.collect::<Vec<_>>().join("&"))
     }
 
     /// Returns `None` if the field isn't masked.
-    fn of_field(&self, field: &str) -> Option<String> {
+    fn redact_field(&self, field: &str) -> Option<String> {
         let (name, value) = field.split_once('=').map_or((field, None), |(name, value)| (name, Some(decoded(value))));
         let in_clear = decoded(name);
         if self.hides_name(&in_clear) {
