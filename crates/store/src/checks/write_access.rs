@@ -22,7 +22,7 @@ pub enum WriteAccess {
     /// It refuses them: a replica, as after a failover; a master with too few replicas or a full disk; a Cluster that
     /// is down.
     Refused,
-    /// The ACL or the login doesn't permit it, or another permission is missing ([`Store::deny`]).
+    /// The ACL or the login doesn't permit it, or another permission is missing ([`Store::set_acl_denied`]).
     Denied,
     /// It doesn't respond.
     Silent,
