@@ -1,8 +1,14 @@
 //! Limits of a listener: connections, timeouts, and the size of request heads.
 
-use std::time::Duration;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
 
 use http::Request;
+use hyper::rt::{Sleep, Timer};
+use pin_project_lite::pin_project;
+use tokio::sync::Semaphore;
 
 /// The maximum number of header fields. It is the default of hyper, which allocates 16 KiB per request for a higher
 /// one. hyper refuses a request with more, and closes the connection.
@@ -53,4 +59,67 @@ pub fn head_bytes<B>(request: &Request<B>) -> usize {
     let in_fields: usize = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
     let in_path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
     in_fields + in_path
+}
+
+/// Closes an idle HTTP/1.1 connection. hyper starts it when it begins to wait for a request's head, and never during a
+/// response. While all connections are in use, idle ones are closed early, so that new ones don't wait for long.
+#[derive(Clone)]
+pub(crate) struct IdleTimer {
+    /// The time between two checks whether all connections are in use.
+    check_interval: Duration,
+    idle_timeout: Duration,
+    /// One permit for each connection.
+    slots: Arc<Semaphore>,
+}
+
+impl IdleTimer {
+    pub(crate) fn new(limits: ConnectionLimits, slots: Arc<Semaphore>) -> Self {
+        let ConnectionLimits { head_timeout, idle_timeout, .. } = limits;
+        Self { check_interval: head_timeout.min(idle_timeout), idle_timeout, slots }
+    }
+
+    pub(crate) const fn check_interval(&self) -> Duration {
+        self.check_interval
+    }
+}
+
+impl Timer for IdleTimer {
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn Sleep>> {
+        self.sleep_until(self.now() + duration)
+    }
+
+    /// `deadline` is the time of the first check, `check_interval` after the connection has become idle.
+    fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
+        let idle_timeout = deadline + self.idle_timeout.saturating_sub(self.check_interval);
+        Box::pin(Idle { next_check: tokio::time::sleep_until(deadline.into()), idle_timeout, timer: self.clone() })
+    }
+}
+
+pin_project! {
+    struct Idle {
+        #[pin]
+        next_check: tokio::time::Sleep,
+        idle_timeout: Instant,
+        timer: IdleTimer,
+    }
+}
+
+impl Sleep for Idle {}
+
+impl Future for Idle {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        loop {
+            ready!(this.next_check.as_mut().poll(cx));
+            let now = Instant::now();
+            let all_in_use = this.timer.slots.available_permits() == 0;
+            if all_in_use || now >= *this.idle_timeout {
+                return Poll::Ready(());
+            }
+            let next = (now + this.timer.check_interval).min(*this.idle_timeout);
+            this.next_check.as_mut().reset(next.into());
+        }
+    }
 }

@@ -1,17 +1,13 @@
 //! The settings of HTTP/1.1 and HTTP/2.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use hyper::rt::{Sleep, Timer};
 use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use pin_project_lite::pin_project;
 use tokio::sync::Semaphore;
 
-use crate::limits::{self, ConnectionLimits};
+use crate::limits::{self, ConnectionLimits, IdleTimer};
 
 /// The HTTP version of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,69 +62,6 @@ impl Protocol {
         match self {
             Self::One(_) => None,
             Self::Two { read_timeout, .. } => Some(*read_timeout),
-        }
-    }
-}
-
-/// Closes an idle HTTP/1.1 connection. hyper starts it when it begins to wait for a request's head, and never during a
-/// response. While all connections are in use, idle ones are closed early, so that new ones don't wait for long.
-#[derive(Clone)]
-struct IdleTimer {
-    /// The time between two checks whether all connections are in use.
-    check_interval: Duration,
-    idle_timeout: Duration,
-    /// One permit for each connection.
-    slots: Arc<Semaphore>,
-}
-
-impl IdleTimer {
-    fn new(limits: ConnectionLimits, slots: Arc<Semaphore>) -> Self {
-        let ConnectionLimits { head_timeout, idle_timeout, .. } = limits;
-        Self { check_interval: head_timeout.min(idle_timeout), idle_timeout, slots }
-    }
-
-    const fn check_interval(&self) -> Duration {
-        self.check_interval
-    }
-}
-
-impl Timer for IdleTimer {
-    fn sleep(&self, duration: Duration) -> Pin<Box<dyn Sleep>> {
-        self.sleep_until(self.now() + duration)
-    }
-
-    /// `deadline` is the time of the first check, `check_interval` after the connection has become idle.
-    fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
-        let idle_timeout = deadline + self.idle_timeout.saturating_sub(self.check_interval);
-        Box::pin(Idle { next_check: tokio::time::sleep_until(deadline.into()), idle_timeout, timer: self.clone() })
-    }
-}
-
-pin_project! {
-    struct Idle {
-        #[pin]
-        next_check: tokio::time::Sleep,
-        idle_timeout: Instant,
-        timer: IdleTimer,
-    }
-}
-
-impl Sleep for Idle {}
-
-impl Future for Idle {
-    type Output = ();
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let mut this = self.project();
-        loop {
-            ready!(this.next_check.as_mut().poll(cx));
-            let now = Instant::now();
-            let all_in_use = this.timer.slots.available_permits() == 0;
-            if all_in_use || now >= *this.idle_timeout {
-                return Poll::Ready(());
-            }
-            let next = (now + this.timer.check_interval).min(*this.idle_timeout);
-            this.next_check.as_mut().reset(next.into());
         }
     }
 }
