@@ -44,3 +44,24 @@ async fn one_that_was_called_while_nobody_else_waited_waits_no_longer_for_it() {
     }
     assert_eq!(count(&call(&replica, 10, 10).await), counts([("busy", 5), ("quiet", 5)]));
 }
+
+/// After every second call of its caller, a flow has the same virtual time as that of a flood.
+#[tokio::test]
+async fn one_that_has_nothing_else_waiting_comes_before_a_flood_at_the_same_time() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis).await;
+    let replica = join(&bucket, "one").await;
+    flood(&bucket, "flood", 100).await;
+    // Flows of the same time are ordered by the hashes of their names.
+    for n in 0..10 {
+        let quiet = format!("quiet-{n}");
+        submit(&bucket, Submission { priority: Some(Priority::Low), ..of("last", "x") }).await;
+        call(&replica, 1, 1).await;
+        let mut called = Vec::new();
+        for _ in 0..2 {
+            submit(&bucket, of(&quiet, "x")).await;
+            called.extend(call(&replica, 1, 1).await);
+        }
+        assert_eq!(count(&called), counts([(&quiet, 2)]));
+    }
+}

@@ -12,12 +12,13 @@ do
     flow.is_out = turn.found >= turn.ranges
     if flow.is_out then return end
     local first, last = whole(2 * flow.number), whole(2 * flow.number + 1)
-    -- At first fewer ranges than jobs, as a range usually has several.
-    local seen, count = flow.seen, math.ceil(flow.seen == 0 and most / 4 or most)
+    -- At first fewer ranges than jobs, as a range usually has several; but two, so that a single one is known to be the
+    -- last.
+    local seen, count = flow.seen, math.ceil(flow.seen == 0 and math.max(2, most / 4) or most)
     texts[seen], texts[count] = texts[seen] or whole(seen), texts[count] or whole(count)
     flow.ranges = redis.call('ZRANGE', RANGES, first, last, 'BYSCORE', 'LIMIT', texts[seen], texts[count])
     flow.seen, flow.next, turn.found = flow.seen + #flow.ranges, 1, turn.found + #flow.ranges
-    flow.is_out = #flow.ranges == 0
+    flow.is_last, flow.is_out = #flow.ranges < count, #flow.ranges == 0
   end
 
   -- { text, lone: the id of its only job }, or { text, from, to, jobs, is_rest: if some of its jobs were called }
@@ -33,7 +34,7 @@ do
   function range_of_flow(turn, flow, most)
     if flow.range then return flow.range end
     if flow.next > #flow.ranges then
-      read_ranges(turn, flow, most)
+      if not flow.is_out then read_ranges(turn, flow, most) end
       if flow.is_out then return nil end
     end
     flow.range = parse(flow.ranges[flow.next])
@@ -44,7 +45,7 @@ do
   -- Ends the current range of a flow, all of whose jobs are chosen.
   function end_range(turn, flow)
     turn.gone[#turn.gone + 1] = flow.range.text
-    flow.range = nil
+    flow.range, flow.is_out = nil, flow.is_last and flow.next > #flow.ranges
   end
 
   -- Shortens a range, of which `jobs` jobs up to `last` are chosen.

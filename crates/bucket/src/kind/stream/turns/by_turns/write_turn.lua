@@ -42,16 +42,31 @@ do
     return #rests > 0 or redis.call('ZCARD', RANGES) > 0
   end
 
-  -- Writes the virtual times of flows that were called, and removes those without jobs. A flow that ran out of jobs
-  -- before its share was used saves nothing up: it gets the time of the first flow, or is removed if no flow waits.
-  -- Returns by rank the latest time that was written.
+  -- The virtual time of a flow that ran out of jobs. If that was before its share was used, it saves nothing up: it gets
+  -- the time of the first flow. It comes before flows of the same time: after its first call it has that of a caller
+  -- that floods, for which its next job would have to wait each time. Times count as the same if they differ by less
+  -- than a thousandth of a call, as those of newcomers do (runs.lua).
+  local function time_of_empty(turn, flow, first)
+    local at, same = math.max(flow.at, first), UNIT / flow.weight / 1000
+    local time = at
+    for i = #turn.line, 1, -1 do
+      local other = turn.line[i].at
+      if other < at - same then break end
+      if other <= at then time = other - 1 end
+    end
+    return time
+  end
+
+  -- Writes the virtual times of flows that were called. Removes those without jobs if they weren't called, or if no other
+  -- flow waits. Returns by rank the latest time that was written.
   local function write_flows(turn)
     local charged, away, latest, first = {}, {}, {}, first_times(turn)
+    local are_all = turn.reach == math.huge
     for _, flow in ipairs(turn.flows) do
-      local first_of_rank = first[flow.rank]
+      local first_of_rank = first[flow.rank] or not are_all and flow.at
       local stays = not flow.is_full and flow.calls > 0 and (not flow.is_out or first_of_rank)
       if stays then
-        local at = flow.is_out and math.max(flow.at, first_of_rank) or flow.at
+        local at = flow.is_out and time_of_empty(turn, flow, first_of_rank) or flow.at
         charged[#charged + 1], charged[#charged + 2] = whole(at), flow.name
         latest[flow.rank] = math.max(latest[flow.rank] or at, at)
       elseif flow.is_out or flow.is_full then
