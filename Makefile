@@ -25,13 +25,15 @@ PLAYWRIGHT_VERSION := 1.65.2
 AXE_VERSION := 0.1.8
 PAGE_PYTHON := $(TARGET)/playwright-$(PLAYWRIGHT_VERSION)/bin/python
 
-# Helm's own engine, and the schemas of Kubernetes, of the Prometheus operator and of KEDA.
+# Helm's own engine, the schemas of Kubernetes, of the Prometheus operator and of KEDA, and the compiler for the types of
+# these two.
 HELM_VERSION := 0.2.2
 KUBERNETES_VALIDATE_VERSION := 1.37.0
 DEPLOY_PYTHON := $(TARGET)/helm-python-sdk-$(HELM_VERSION)/bin/python
 OPERATOR_MODELS_VERSION := 6.0.0
 KEDA_MODELS_VERSION := 2.0.0
-DEPLOY_MODELS := $(TARGET)/kubernetes-models-$(OPERATOR_MODELS_VERSION)-$(KEDA_MODELS_VERSION)
+TYPESCRIPT_VERSION := 5.9.3
+DEPLOY_MODELS := $(TARGET)/kubernetes-models-$(OPERATOR_MODELS_VERSION)-$(KEDA_MODELS_VERSION)-$(TYPESCRIPT_VERSION)
 
 PROMETHEUS_CLIENT_VERSION := 0.26.0
 METRICS_PYTHON := $(TARGET)/prometheus-client-$(PROMETHEUS_CLIENT_VERSION)/bin/python
@@ -426,7 +428,8 @@ $(METRICS_PYTHON):
 
 $(DEPLOY_MODELS): | npm
 	@npm install --silent --no-audit --no-fund --prefix $@ \
-		@kubernetes-models/prometheus-operator@$(OPERATOR_MODELS_VERSION) @kubernetes-models/keda@$(KEDA_MODELS_VERSION)
+		@kubernetes-models/prometheus-operator@$(OPERATOR_MODELS_VERSION) @kubernetes-models/keda@$(KEDA_MODELS_VERSION) \
+		typescript@$(TYPESCRIPT_VERSION)
 
 $(CLIENTS_PYTHON):
 	@$(call python_tool,openapi-python-client,$(OPENAPI_PYTHON_CLIENT_VERSION))

@@ -38,6 +38,10 @@ impl Figures {
         Self(middles.filter(|(_, count)| *count > 0).collect())
     }
 
+    pub fn count(&self, name: &str) -> u64 {
+        self.0[name]
+    }
+
     /// Compares them with `figures/FILE.txt`, or writes that.
     pub fn check(&self, file: &str) {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("cost/figures/{file}.txt"));

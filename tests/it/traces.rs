@@ -78,8 +78,10 @@ async fn a_trace_shows_submission_wait_attempts_and_upstream_over_a_retry() {
     for (at, (number, status, became, failed)) in expected.into_iter().enumerate() {
         let (wait, attempt, settle) = (&waits[at], &attempts[at], &settled[at]);
         assert_eq!((&wait.parent, &attempt.parent, &settle.parent), (&submitted.id, &submitted.id, &attempt.id));
-        assert_eq!(attempt.links, [(TRACE.to_owned(), submitted.id.clone())]);
-        assert_eq!((attempt.service.as_str(), &attempt.attributes["dripfeed.job.id"]), ("dripfeed-processor", &job));
+        for span in [attempt, settle] {
+            assert_eq!(span.links, [(TRACE.to_owned(), submitted.id.clone())], "linked to the submission: {span:#?}");
+            assert_eq!((span.service.as_str(), &span.attributes["dripfeed.job.id"]), ("dripfeed-processor", &job));
+        }
         assert_eq!(attempt.attributes["dripfeed.attempt"], number);
         assert_eq!(attempt.attributes["http.response.status_code"], status);
         assert_eq!((attempt.error.is_some(), settle.attributes["dripfeed.settlement"].as_str()), (failed, became));
@@ -178,8 +180,10 @@ async fn a_collector_shows_the_trace_over_a_retry_and_a_replicas_death() {
     for (at, (call, became)) in [(&calls[0], "retry"), (&calls[2], "delivered")].into_iter().enumerate() {
         let (wait, attempt, settle) = (waits[at], &attempts[at], &settled[at]);
         assert_eq!((&wait.parent, &attempt.parent, &settle.parent), (&submitted.id, &submitted.id, &attempt.id));
-        assert_eq!(attempt.links, [(TRACE.to_owned(), submitted.id.clone())]);
-        assert_eq!((attempt.service.as_str(), &attempt.attributes["dripfeed.job.id"]), ("dripfeed-processor", &job));
+        for span in [attempt, settle] {
+            assert_eq!(span.links, [(TRACE.to_owned(), submitted.id.clone())], "linked to the submission: {span:#?}");
+            assert_eq!((span.service.as_str(), &span.attributes["dripfeed.job.id"]), ("dripfeed-processor", &job));
+        }
         assert_eq!(settle.attributes["dripfeed.settlement"], became);
         assert_eq!(context(call), (TRACE.to_owned(), attempt.id.clone()), "what the upstream got");
     }
@@ -211,6 +215,23 @@ async fn an_unsampled_trace_is_not_exported_and_adds_no_field_to_the_entry() {
         assert!(role.ended().await.success());
     }
     assert!(receiver.spans().is_empty(), "{:#?}", receiver.spans());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_ends_without_an_attempt_has_the_span_of_its_submission_only() {
+    let receiver = Receiver::start().await;
+    let service = Service::new(&settings(&Upstream::willing().await, receiver.url(), 0.0)).await;
+    let mut intake = service.intake().await;
+    let client = intake.client();
+    let job = submit(&client, "01").await.text("id");
+    let cancel = client.request(Method::DELETE, &format!("/v1/buckets/b/jobs/{job}"));
+    let cancelled = client.call(cancel, "").await.expect("an answer");
+    assert_eq!(cancelled.status, 204, "{cancelled:?}");
+    intake.terminate();
+    assert!(intake.ended().await.success());
+    let spans = receiver.spans();
+    let names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();
+    assert_eq!(names, ["submit"], "{spans:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

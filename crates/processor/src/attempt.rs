@@ -18,6 +18,8 @@ use crate::call::request;
 use crate::call::{self, CallBounds, CallResult};
 use crate::lane_context::LaneContext;
 
+use self::spans::AttemptTrace;
+
 /// Makes one attempt at a job, and settles it.
 pub(crate) fn run(context: Arc<LaneContext>, replica: Replica, claimed: ClaimedJob) -> impl Future<Output = ()> + Send {
     // Destructured outside of the future, which would otherwise store the parts twice.
@@ -26,8 +28,7 @@ pub(crate) fn run(context: Arc<LaneContext>, replica: Replica, claimed: ClaimedJ
         let context = &*context;
         let traced = job.as_ref().ok().filter(|job| job.traceparent.is_some());
         let mut span = traced.and_then(|job| spans::begin(context, &claim, job)).map(Box::new);
-        let trace = span.as_ref().map(|span| span.context());
-        context.metrics().claimed(claim.id(), trace.map(|context| context.trace));
+        context.metrics().claimed(claim.id(), span.as_ref().map(|span| span.context().trace));
         let (settlement, feedback) = match &job {
             Ok(job) => {
                 let (started, failures) = (Instant::now(), claim.failures());
@@ -38,8 +39,9 @@ pub(crate) fn run(context: Arc<LaneContext>, replica: Replica, claimed: ClaimedJ
             }
             Err(unreadable) => (bury_uncalled(unreadable), uncalled(permit.charge())),
         };
+        let traced = span.as_deref().map(AttemptTrace::of);
         drop((span, job));
-        settle::settle(context, &replica, claim, settlement, feedback, trace).await;
+        settle::settle(context, &replica, claim, settlement, feedback, traced).await;
     }
 }
 

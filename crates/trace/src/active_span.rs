@@ -48,6 +48,12 @@ impl ActiveSpan {
         }
     }
 
+    /// Returns the span that it links.
+    #[must_use]
+    pub fn linked(&self) -> Option<TraceContext> {
+        self.span.as_ref().and_then(|span| span.link)
+    }
+
     /// Sets an earlier start time.
     pub fn began(&mut self, at: SystemTime) {
         if let Some(span) = &mut self.span {

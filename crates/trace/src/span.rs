@@ -13,7 +13,7 @@ pub struct Span {
     pub context: TraceContext,
     /// `None` for the root span of a trace.
     pub parent: Option<SpanId>,
-    /// The span of the submission, for an attempt.
+    /// The span of the submission, for an attempt and its settlement.
     pub link: Option<TraceContext>,
     pub began: SystemTime,
     pub ended: SystemTime,

@@ -33,6 +33,17 @@ fn crates_use_those_below_them() {
     assert_eq!(below.len(), folders.count(), "{below:?}");
 }
 
+/// A crate is packed with what is in its folder, and both licences ask for their text in each copy.
+#[test]
+fn each_crate_has_the_text_of_its_licences() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let text = fs::read_to_string(root.join("LICENSE")).expect("LICENSE");
+    let crates = fs::read_dir(root.join("crates")).expect("crates").flatten().map(|entry| entry.path());
+    for folder in crates.filter(|path| path.is_dir()) {
+        assert_eq!(fs::read_to_string(folder.join("LICENSE")).ok().as_ref(), Some(&text), "{}", folder.display());
+    }
+}
+
 #[test]
 fn the_readme_of_a_crate_shows_lines_of_its_example() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");

@@ -35,6 +35,9 @@ fn the_table_of_sizes_is_that_of_the_report() {
         let core = |figure: &str| Some(jobs * of[figure] / 1e6 * 100.0).filter(|share| *share <= 100.0);
         let share = |figure| core(figure).map_or("–".to_owned(), |share| format!("{} %", rounded(share)));
         let shares = ["latency-redis", "redis-cpu", "accepted-intake", "drain-processor"].map(share).join(" | ");
+        for role in ["accepted-intake", "drain-processor"] {
+            assert!(core(role).is_some(), "{shown} jobs/s need more than one process: {role}");
+        }
         let row = format!("| {shown} | {shares} | {} MB |", rounded(jobs * 60.0 * of["bytes-queued"] / 1e6));
         assert!(guide.contains(&row), "the guide hasn't the row {row}");
     }

@@ -5,24 +5,23 @@ use std::time::Instant;
 
 use dripfeed_bucket::{Claim, Feedback, Replica, SettleResult, Settlement};
 use dripfeed_job::Ending;
-use dripfeed_trace::{ActiveSpan, TraceContext};
+use dripfeed_trace::ActiveSpan;
 
-use super::spans;
+use super::spans::{self, AttemptTrace};
 use crate::lane_context::LaneContext;
 
-/// `attempt_span`: `None` if the job isn't traced.
+/// `traced`: `None` if the job isn't.
 pub(super) fn settle<'a>(
     context: &'a LaneContext,
     replica: &'a Replica,
     claim: Claim,
     settlement: Settlement,
     feedback: Feedback,
-    attempt_span: Option<TraceContext>,
+    traced: Option<AttemptTrace>,
 ) -> impl Future<Output = ()> + Send {
     let (bucket, job, attempt) = (context.bucket().name(), claim.id(), claim.failures().saturating_add(1));
-    let mut span =
-        attempt_span.and_then(|attempt| spans::settlement(context.tracer(), attempt, &settlement)).map(Box::new);
-    let trace = attempt_span.map(|attempt| attempt.trace);
+    let mut span = traced.and_then(|traced| spans::settlement(context, &claim, traced, &settlement)).map(Box::new);
+    let trace = traced.map(|traced| traced.attempt.trace);
     let trace_id = trace.map(tracing::field::display);
     let is_retry = matches!(settlement, Settlement::Retry { .. });
     let ending = match &settlement {

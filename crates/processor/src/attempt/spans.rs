@@ -5,10 +5,24 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use dripfeed_bucket::{Claim, Settlement};
 use dripfeed_job::{Job, Verdict};
-use dripfeed_trace::{ActiveSpan, SpanKind, TraceContext, Tracer};
+use dripfeed_trace::{ActiveSpan, SpanKind, TraceContext};
 
 use crate::call::CallResult;
 use crate::lane_context::LaneContext;
+
+/// What the span of a settlement refers to.
+#[derive(Clone, Copy)]
+pub(super) struct AttemptTrace {
+    /// Its parent.
+    pub(super) attempt: TraceContext,
+    submission: Option<TraceContext>,
+}
+
+impl AttemptTrace {
+    pub(super) fn of(attempt: &ActiveSpan) -> Self {
+        Self { attempt: attempt.context(), submission: attempt.linked() }
+    }
+}
 
 /// Exports the span of the wait, and begins that of the attempt.
 pub(super) fn begin(context: &LaneContext, claim: &Claim, job: &Job) -> Option<ActiveSpan> {
@@ -35,11 +49,15 @@ pub(super) fn record_answer(span: &mut ActiveSpan, result: &CallResult) {
 
 /// Begins the span of the settlement.
 pub(super) fn settlement(
-    tracer: Option<&Tracer>,
-    attempt: TraceContext,
+    context: &LaneContext,
+    claim: &Claim,
+    traced: AttemptTrace,
     settlement: &Settlement,
 ) -> Option<ActiveSpan> {
-    let mut span = tracer?.child("settle", SpanKind::Internal, attempt)?;
+    let mut span = begin_one(context, claim, "settle", SpanKind::Internal, traced.attempt)?;
+    if let Some(submission) = traced.submission {
+        span.link(submission);
+    }
     span.set(
         "dripfeed.settlement",
         match settlement {
@@ -58,9 +76,9 @@ fn begin_one(
     claim: &Claim,
     name: &'static str,
     kind: SpanKind,
-    submission: TraceContext,
+    parent: TraceContext,
 ) -> Option<ActiveSpan> {
-    let mut span = context.tracer()?.child(name, kind, submission)?;
+    let mut span = context.tracer()?.child(name, kind, parent)?;
     span.set("dripfeed.bucket", context.bucket().name().as_str());
     span.set("dripfeed.job.id", claim.id().to_string());
     span.set("dripfeed.attempt", claim.failures().saturating_add(1));
