@@ -20,7 +20,7 @@ pub async fn open(store: &Store, bucket: &Bucket, tracer: Option<Tracer>) -> Ent
     let buckets = Arc::new(Buckets::new([bucket.clone()]));
     let services = Services::open(store.clone()).await;
     let mut registry = Registry::with_prefix("dripfeed");
-    let metrics = IntakeMetrics::register(Arc::clone(&buckets), &mut registry);
+    let metrics = IntakeMetrics::register(Arc::clone(&buckets), &mut registry, false);
     let gauges = BucketGauges::register(Arc::clone(&buckets), &mut registry);
     LimitMetrics::register(services.clone(), &mut registry);
     let exporter = MetricsExporter::new(Health::new(store.clone()), gauges, Arc::new(registry));

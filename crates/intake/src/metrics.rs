@@ -11,10 +11,11 @@ mod limit_metrics;
 mod limit_verdicts;
 mod prometheus_text;
 mod refused_callers;
+mod tick_outcome;
 
 pub use self::bucket_gauges::BucketGauges;
 pub use self::exporter::MetricsExporter;
 pub use self::intake_metrics::IntakeMetrics;
-pub(crate) use self::intake_metrics::TickOutcome;
 pub use self::limit_metrics::LimitMetrics;
 pub(crate) use self::refused_callers::RefusedCaller;
+pub(crate) use self::tick_outcome::TickOutcome;

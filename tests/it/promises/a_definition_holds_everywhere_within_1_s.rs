@@ -11,6 +11,7 @@ mod credentials;
 mod deletions;
 mod earlier_buckets;
 mod failover;
+mod histories;
 mod looks;
 mod pages;
 mod redis_away;

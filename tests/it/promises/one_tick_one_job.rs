@@ -3,6 +3,8 @@
 
 /// Clocks of Redis and of the intakes' machines that are set.
 mod clocks;
+/// Random histories.
+mod histories;
 /// Whole intakes, used over the API.
 mod intakes;
 /// Ticks without room for their jobs, or without an intake that submits them.

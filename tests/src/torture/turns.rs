@@ -101,8 +101,9 @@ struct Turns<'t> {
 }
 
 /// Compares the calls of groups while they wait at one priority. Calls per weight of any two of them may differ by at
-/// most one call of each, or by twice that if they already differed at the start, as after the index was deleted. No
-/// job may be called while one with a higher priority waits.
+/// most one call of each, or by twice that if they already differed at the start, as after the index was deleted. A
+/// group that comes and goes may have as many more than one that waits, as with its retries. No job may be called while
+/// one with a higher priority waits.
 pub fn check(events: &[TurnEvent], weights: &[u64; GROUPS], flow_of: &HashMap<JobId, Flow>) -> TurnsSeen {
     let mut turns = Turns {
         weights,
@@ -192,21 +193,23 @@ impl Turns<'_> {
         }
         let there: Vec<usize> = (0..GROUPS).filter(|group| self.waits[priority][*group]).collect();
         self.seen.takes += u64::from(there.len() > 1);
-        for (n, one) in there.iter().enumerate() {
-            for other in &there[n + 1..] {
-                self.compare_two(priority, *one, *other);
+        for one in &there {
+            for other in (0..GROUPS).filter(|other| other != one) {
+                self.compare_two(priority, *one, other);
             }
         }
     }
 
-    /// Both sides are multiplied by both weights, so that nothing is rounded.
-    fn compare_two(&mut self, priority: usize, one: usize, other: usize) {
-        let calls = [one, other].map(|group| self.calls[priority][group]);
-        let weights = [one, other].map(|group| self.weights[group]);
-        let apart = (calls[0] * weights[1]).abs_diff(calls[1] * weights[0]);
+    /// How far a group is ahead of one that waits. Both sides are multiplied by both weights, so that nothing is
+    /// rounded.
+    fn compare_two(&mut self, priority: usize, waits: usize, other: usize) {
+        let calls = [waits, other].map(|group| self.calls[priority][group]);
+        let weights = [waits, other].map(|group| self.weights[group]);
+        let apart = (calls[1] * weights[0]).saturating_sub(calls[0] * weights[1]);
         let most = self.bound * (weights[0] + weights[1]);
         if apart > most {
-            self.seen.violations.push(format!("g{one} and g{other} got {calls:?} calls while both waited"));
+            let waited = if self.waits[priority][other] { "both" } else { "the first" };
+            self.seen.violations.push(format!("g{waits} and g{other} got {calls:?} calls while {waited} waited"));
         }
         self.seen.farthest_apart = self.seen.farthest_apart.max(apart * 100 / most);
     }
@@ -275,6 +278,27 @@ mod tests {
         let order = [[0, 1, 2, 2, 2, 2, 2]; 2].concat().into_iter().chain([0, 1].repeat(8));
         let seen = seen(&order.collect::<Vec<_>>(), 1, weights);
         assert_eq!(seen.violations, Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_check_finds_a_group_that_gains_by_coming_and_going() {
+        let flow = |group: usize| Flow { priority: 1, group };
+        let flow_of = (0..2).flat_map(|group| (0..10).map(move |n| (job(group, n), flow(group)))).collect();
+        let events = |called: &[usize]| {
+            let mut events = vec![TurnEvent::Added(flow(0)); 10];
+            let mut next = [0; 2];
+            for group in called {
+                // The second group has one job at a time.
+                events.extend((*group == 1).then_some(TurnEvent::Added(flow(1))));
+                events.extend([TurnEvent::Script, TurnEvent::Claimed(vec![job(*group, next[*group])])]);
+                next[*group] += 1;
+            }
+            events.push(TurnEvent::Script);
+            events
+        };
+        assert_eq!(check(&events(&[0, 1].repeat(5)), &[1; GROUPS], &flow_of).violations, Vec::<String>::new());
+        let gains = check(&events(&[0, 1, 1, 1, 1]), &[1; GROUPS], &flow_of);
+        assert_eq!(gains.violations, ["g0 and g1 got [1, 4] calls while the first waited"]);
     }
 
     #[test]

@@ -46,7 +46,9 @@ pub struct Flow {
     pub weight: u16,
     /// Calls in flight of this caller, or group, at all priorities. `None` if they aren't counted: no limits are set.
     pub in_flight: Option<u64>,
-    /// The end of a throttle in ms of the Redis clock; it may end earlier with one of the calls. `None`: not throttled.
+    pub is_paused: bool,
+    /// The end of a throttle in ms of the Redis clock; it may end earlier with one of the calls. `None`: not throttled,
+    /// or paused.
     pub throttled_until_ms: Option<u64>,
 }
 
@@ -85,10 +87,12 @@ impl Bucket {
             let (priority, is_group) = (flow.parse()?, flow.count()? == 1);
             let (name, waiting) = (flow.shown()?, flow.count()?);
             let weight = fair.weight_of(&name);
+            let is_paused = fair.is_paused(&name);
             let (in_flight, throttled_until_ms) = (flow.shown()?.parse().ok(), flow.shown()?.parse().ok());
+            let throttled_until_ms = throttled_until_ms.filter(|_| !is_paused);
             let name = Some(name).filter(|name| !name.is_empty());
             let (group, caller) = if is_group { (name, None) } else { (None, name) };
-            items.push(Flow { caller, group, priority, waiting, weight, in_flight, throttled_until_ms });
+            items.push(Flow { caller, group, priority, waiting, weight, in_flight, is_paused, throttled_until_ms });
         }
         Ok(Flows { by: fair.by, priorities, items, known })
     }

@@ -107,6 +107,10 @@ impl Fair {
         self.flows.of(name).and_then(|flow| flow.weight).unwrap_or_else(|| self.weights.of(name))
     }
 
+    pub(crate) fn is_paused(&self, name: &str) -> bool {
+        self.flows.of(name).is_some_and(|flow| flow.paused)
+    }
+
     /// Refuses a priority or a group that this bucket would ignore.
     pub(crate) fn refuse_unsupported(&self, submission: &Submission) -> Result<(), BucketError> {
         let is_normal = submission.priority.is_none_or(|priority| priority == Priority::Normal);

@@ -11,6 +11,8 @@ pub(crate) struct Flows {
 pub(crate) struct Flow {
     /// `None` for a group, or jobs without a key.
     pub(crate) caller: Option<String>,
-    /// While it is throttled or paused: when it is checked again.
+    #[serde(default)]
+    pub(crate) paused: bool,
+    /// While it is throttled: when it is checked again.
     pub(crate) throttled_until: Option<String>,
 }

@@ -46,9 +46,12 @@ fn jobs_of(bucket: &Bucket, caller: &str) -> Markup {
     html! { a href={ "/buckets/" (bucket.name) "/jobs" (query) } { (caller) } }
 }
 
-/// When a throttled caller is checked again.
+/// That a caller is paused, or when a throttled one is checked again.
 fn throttled(flows: &Flows, caller: &str) -> Markup {
     let flows = flows.items.iter().filter(|flow| flow.caller.as_deref() == Some(caller));
+    if flows.clone().any(|flow| flow.paused) {
+        return html! { br; span.faint { "paused" } };
+    }
     let until = flows.filter_map(|flow| flow.throttled_until.as_deref()?.parse::<Timestamp>().ok()).max();
     let until = until.filter(|until| until.duration_since(Timestamp::now()) > MIN_SHOWN);
     html! { @if let Some(at) = until { br; span.faint { "throttled, next check at " (when::clock(at)) } } }

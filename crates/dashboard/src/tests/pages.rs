@@ -80,18 +80,17 @@ fn a_quota_that_is_used_up_says_until_when() {
 }
 
 #[test]
-fn a_throttled_caller_says_until_when() {
+fn a_throttled_caller_says_until_when_and_a_paused_one_that_it_is() {
     let mut state = bucket("b", 9);
     (state["level"], state["waiting"]) = (2.into(), 2.into());
     let state = state.to_string();
-    let holders = json!({
-        "items": [{ "caller": "shop", "jobs": 1, "bytes": 1 }, { "caller": "soon", "jobs": 1, "bytes": 1 }],
-        "callers": 2, "limits": {}, "refused": [],
-    });
+    let items = ["shop", "soon", "mail"].map(|caller| json!({ "caller": caller, "jobs": 1, "bytes": 1 }));
+    let holders = json!({ "items": items, "callers": 3, "limits": {}, "refused": [] });
     let soon = Timestamp::now().to_string();
     let flows = json!({ "items": [
         { "caller": "shop", "throttled_until": "2999-01-02T03:04:05Z" },
         { "caller": "soon", "throttled_until": soon },
+        { "caller": "mail", "paused": true },
         { "caller": null },
     ] });
     let routes = Router::new()
@@ -101,6 +100,7 @@ fn a_throttled_caller_says_until_when() {
     let page = text(asked(&over(api(&[]).merge(routes)), "/buckets/b"));
     assert_eq!(page.matches("throttled, next check at").count(), 1, "{page}");
     assert!(page.contains(">2999-01-02 03:04:05 UTC<"), "{page}");
+    assert_eq!(page.matches("<span class=\"faint\">paused</span>").count(), 1, "{page}");
 }
 
 #[test]

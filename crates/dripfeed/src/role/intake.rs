@@ -139,7 +139,8 @@ impl IntakeRole {
         let keys = Arc::new(ApiKeys::new(settings.keys.iter().cloned()).with_registry(connected.store.clone()));
         let ((), services) = tokio::join!(keys.follow_or_log(), Services::open(connected.store.clone()));
         let mut registry = super::registry();
-        let metrics = IntakeMetrics::register(Arc::clone(&buckets), &mut registry);
+        let by_bucket = settings.intake.histograms_by_bucket;
+        let metrics = IntakeMetrics::register(Arc::clone(&buckets), &mut registry, by_bucket);
         let gauges = BucketGauges::register(Arc::clone(&buckets), &mut registry);
         LimitMetrics::register(services.clone(), &mut registry);
         connected.memory.register(&mut registry);

@@ -32,6 +32,8 @@ pub(crate) struct IntakeRole {
     pub(crate) dashboard: DashboardPlace,
     /// `None` for HTTP without TLS.
     pub(crate) tls: Option<TlsIdentity>,
+    /// Whether histograms have the label `bucket`.
+    pub(crate) histograms_by_bucket: bool,
     pub(crate) settings: IntakeSettings,
 }
 
@@ -75,6 +77,7 @@ struct Section {
     #[serde(deserialize_with = "deserialize::address_or_none")]
     metrics_listen: Option<SocketAddr>,
     dashboard: DashboardPlace,
+    histograms_by_bucket: bool,
     redact: Vec<String>,
     x_ratelimit_headers: bool,
 }
@@ -161,6 +164,7 @@ pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<Int
         metrics_listen: section.metrics_listen,
         dashboard: section.dashboard,
         tls,
+        histograms_by_bucket: section.histograms_by_bucket,
         settings,
     })
 }

@@ -137,6 +137,8 @@ async fn check_change(
 
 /// Checks whether the settings fit each other, including those that were changed before.
 fn check_fits(bucket: &Bucket, before: &Census, overrides: &Overrides) -> Result<(), Problem> {
+    // First: those of a list don't fit either, but nothing makes them fit.
+    bucket.check_overrides(overrides)?;
     let all = || before.overrides.clone().and(overrides.clone());
     if overrides.has("leak.rate") || overrides.has("leak.burst") {
         check_burst_fits(bucket, &all())?;
@@ -144,7 +146,6 @@ fn check_fits(bucket: &Bucket, before: &Census, overrides: &Overrides) -> Result
     if overrides.iter().any(|(setting, _)| setting.place().0 == "fair") {
         check_fair(bucket, &all())?;
     }
-    bucket.check_overrides(overrides)?;
     Ok(())
 }
 

@@ -89,11 +89,14 @@ struct FlowState {
     /// `fair`.
     #[serde(skip_serializing_if = "Option::is_none")]
     in_flight: Option<u64>,
+    /// Whether it is paused in `fair.flows`: it isn't called.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    paused: bool,
     /// Until when it may not be called, though its turn may come: or until one of its calls ends, where as many are
-    /// under way as may be. Of one that is paused, when it is looked at next.
+    /// under way as may be.
     #[serde(skip_serializing_if = "Option::is_none")]
     throttled_until: Option<String>,
-    /// Position in the order of turns, from 1; throttled ones are last.
+    /// Position in the order of turns, from 1; throttled and paused ones are last.
     place: u64,
 }
 
@@ -106,6 +109,7 @@ impl From<Flows> for FlowSummary {
             waiting: flow.waiting,
             weight: flow.weight,
             in_flight: flow.in_flight,
+            paused: flow.is_paused,
             throttled_until: flow.throttled_until_ms.map(time::show),
             place,
         };

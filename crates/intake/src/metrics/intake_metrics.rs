@@ -17,6 +17,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::limit_verdicts::LimitVerdicts;
 use super::refused_callers::{RefusedCaller, RefusedCallers};
+use super::tick_outcome::TickOutcome;
 use crate::problem::Code;
 
 /// The endings that an intake records.
@@ -39,26 +40,6 @@ struct OutcomeLabels {
     outcome: &'static str,
 }
 
-/// The outcome of a schedule's tick.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TickOutcome {
-    Submitted,
-    Missed,
-    Overlapped,
-}
-
-impl TickOutcome {
-    const ALL: [Self; 3] = [Self::Submitted, Self::Missed, Self::Overlapped];
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Submitted => "submitted",
-            Self::Missed => "missed",
-            Self::Overlapped => "overlapped",
-        }
-    }
-}
-
 #[derive(Clone)]
 pub struct IntakeMetrics {
     buckets: Arc<Buckets>,
@@ -68,7 +49,7 @@ pub struct IntakeMetrics {
     limit_verdicts: LimitVerdicts,
     refused_callers: RefusedCallers,
     schedule_ticks: Family<OutcomeLabels, Counter>,
-    admit_duration: Family<BucketLabels, AdmitHistogram, fn() -> AdmitHistogram>,
+    admit_duration: AdmitDurations,
 }
 
 /// The label of an exemplar.
@@ -85,6 +66,31 @@ impl From<TraceId> for TraceLabel {
 
 type AdmitHistogram = HistogramWithExemplars<TraceLabel>;
 
+/// One histogram for all buckets unless configured otherwise: those of thousands of buckets make a page of many MB.
+#[derive(Clone)]
+enum AdmitDurations {
+    OfAll(AdmitHistogram),
+    ByBucket(Family<BucketLabels, AdmitHistogram, fn() -> AdmitHistogram>),
+}
+
+impl AdmitDurations {
+    fn new(by_bucket: bool) -> Self {
+        if by_bucket {
+            Self::ByBucket(Family::new_with_constructor(admit_durations))
+        } else {
+            Self::OfAll(admit_durations())
+        }
+    }
+
+    fn register(&self, registry: &mut Registry) {
+        let (name, help, unit) = ("admit_duration", "Time to accept a job or a batch", Unit::Seconds);
+        match self {
+            Self::OfAll(durations) => registry.register_with_unit(name, help, unit, durations.clone()),
+            Self::ByBucket(family) => registry.register_with_unit(name, help, unit, family.clone()),
+        }
+    }
+}
+
 /// From a quarter of a millisecond, a single admission on loopback, to four seconds, an admission during a Redis
 /// failure.
 fn admit_durations() -> AdmitHistogram {
@@ -98,9 +104,10 @@ impl fmt::Debug for IntakeMetrics {
 }
 
 impl IntakeMetrics {
-    /// Registers the metrics of `buckets`; the registry's prefix goes before their names.
+    /// Registers the metrics of `buckets`; the registry's prefix goes before their names. `histograms_by_bucket`:
+    /// whether histograms have the label `bucket`.
     #[must_use]
-    pub fn register(buckets: Arc<Buckets>, registry: &mut Registry) -> Self {
+    pub fn register(buckets: Arc<Buckets>, registry: &mut Registry, histograms_by_bucket: bool) -> Self {
         let metrics = Self {
             accepted: Family::default(),
             refused: Family::default(),
@@ -109,7 +116,7 @@ impl IntakeMetrics {
             buckets,
             refused_callers: RefusedCallers::default(),
             schedule_ticks: Family::default(),
-            admit_duration: Family::new_with_constructor(admit_durations),
+            admit_duration: AdmitDurations::new(histograms_by_bucket),
         };
         registry.register("jobs_accepted", "Jobs accepted by this intake", metrics.accepted.clone());
         registry.register("jobs_refused", "Submissions refused by this intake, by reason", metrics.refused.clone());
@@ -121,12 +128,7 @@ impl IntakeMetrics {
         registry.register_collector(Box::new(metrics.limit_verdicts.clone()));
         let help = "Ticks of schedules handled by this intake, by outcome";
         registry.register("schedule_ticks", help, metrics.schedule_ticks.clone());
-        registry.register_with_unit(
-            "admit_duration",
-            "Time to accept a job or a batch",
-            Unit::Seconds,
-            metrics.admit_duration.clone(),
-        );
+        metrics.admit_duration.register(registry);
         metrics
     }
 
@@ -200,11 +202,16 @@ impl IntakeMetrics {
 
     /// Records how long an admission took; the trace of a sampled request becomes an exemplar.
     pub(crate) fn admitted_in(&self, bucket: &BucketName, took: Duration, trace: Option<TraceId>) {
-        let (of, exemplar) = (BucketLabels { bucket: bucket.into() }, trace.map(TraceLabel::from));
-        if let Some(durations) = self.admit_duration.get(&of) {
-            return durations.observe(took.as_secs_f64(), exemplar, None);
+        let (seconds, exemplar) = (took.as_secs_f64(), trace.map(TraceLabel::from));
+        let by_bucket = match &self.admit_duration {
+            AdmitDurations::OfAll(durations) => return durations.observe(seconds, exemplar, None),
+            AdmitDurations::ByBucket(by_bucket) => by_bucket,
+        };
+        let of = BucketLabels { bucket: bucket.into() };
+        if let Some(durations) = by_bucket.get(&of) {
+            return durations.observe(seconds, exemplar, None);
         }
-        self.admit_duration.get_or_create(&of).observe(took.as_secs_f64(), exemplar, None);
+        by_bucket.get_or_create(&of).observe(seconds, exemplar, None);
         self.forget_if_removed(bucket);
     }
 
@@ -234,7 +241,9 @@ impl IntakeMetrics {
         self.accepted.remove(&of);
         self.limit_verdicts.forget(bucket);
         self.refused_callers.forget(bucket);
-        self.admit_duration.remove(&of);
+        if let AdmitDurations::ByBucket(durations) = &self.admit_duration {
+            durations.remove(&of);
+        }
         for ending in ENDINGS {
             self.settled.remove(&Self::outcome(bucket, ending));
         }

@@ -219,7 +219,7 @@ async fn assemble(
 ) -> (Intake, Health) {
     let services = Services::open_with_timeout(store.clone(), PATIENCE).await;
     let mut registry = Registry::with_prefix("dripfeed");
-    let metrics = IntakeMetrics::register(Arc::clone(buckets), &mut registry);
+    let metrics = IntakeMetrics::register(Arc::clone(buckets), &mut registry, true);
     let gauges = BucketGauges::register(Arc::clone(buckets), &mut registry);
     LimitMetrics::register(services.clone(), &mut registry);
     let health = Health::new(store.clone());

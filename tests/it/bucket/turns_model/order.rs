@@ -12,6 +12,9 @@ pub struct Order {
     calls: BTreeMap<Flow, f64>,
     /// How much more the first of two flows got than the second while both waited: minimum and maximum.
     apart: BTreeMap<(Flow, Flow), [f64; 2]>,
+    /// How much more the second of two flows had got than the first since the first waits: the minimum. The second may
+    /// come and go.
+    behind: BTreeMap<(Flow, Flow), f64>,
     /// Whether somebody changed the keys by hand: until nothing waits, no flow is sure to get a turn.
     is_lost: bool,
 }
@@ -21,6 +24,7 @@ impl Order {
     pub fn begin(&mut self) {
         self.calls.clear();
         self.apart.clear();
+        self.behind.clear();
     }
 
     pub fn lose(&mut self) {
@@ -43,6 +47,10 @@ impl Order {
             assert!(first.is_none(), "{flow:?} was called while {first:?} waits: {calls:?}");
         }
         self.apart.retain(|(a, b), _| waiting.contains(a) && waiting.contains(b));
+        self.behind.retain(|(waits, _), _| waiting.contains(waits));
+        for flow in calls.keys() {
+            self.calls.entry(flow.clone()).or_default();
+        }
         self.note(waiting);
         for (flow, calls) in calls {
             *self.calls.entry(flow.clone()).or_default() += *calls as f64 / weight(flow, rules);
@@ -53,13 +61,26 @@ impl Order {
             let bound = 2.0 / weight(a, rules) + 2.0 / weight(b, rules);
             assert!(most - least <= bound + 1e-3, "{} per weight between {a:?} and {b:?}: {bound}", most - least);
         }
+        for ((waits, other), least) in &self.behind {
+            let gained = self.of(other) - self.of(waits) - least;
+            let bound = 2.0 / weight(waits, rules) + 2.0 / weight(other, rules);
+            assert!(gained <= bound + 1e-3, "{other:?} gains {gained} while {waits:?} waits: {bound}");
+        }
+    }
+
+    fn of(&self, flow: &Flow) -> f64 {
+        self.calls.get(flow).copied().unwrap_or_default()
     }
 
     fn note(&mut self, waiting: &BTreeSet<Flow>) {
-        let of = |flow: &Flow| self.calls.get(flow).copied().unwrap_or_default();
         for a in waiting {
+            for b in self.calls.keys().filter(|b| b.rank == a.rank && *b != a) {
+                let ahead = self.of(b) - self.of(a);
+                let least = self.behind.entry((a.clone(), b.clone())).or_insert(ahead);
+                *least = least.min(ahead);
+            }
             for b in waiting.range(a..).skip(1).filter(|b| b.rank == a.rank) {
-                let apart = of(a) - of(b);
+                let apart = self.of(a) - self.of(b);
                 let noted = self.apart.entry((a.clone(), b.clone())).or_insert([apart, apart]);
                 *noted = [noted[0].min(apart), noted[1].max(apart)];
             }

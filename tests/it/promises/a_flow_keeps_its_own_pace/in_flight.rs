@@ -113,6 +113,10 @@ async fn one_that_is_paused_waits_and_the_others_do_not() {
     for taken in taken.drain(..) {
         settle(&replica, taken, DELIVERED).await;
     }
+    let flows = bucket.flows(10).await.unwrap().items;
+    let shown: Vec<_> = flows.iter().map(|flow| (flow.waiting, flow.is_paused, flow.throttled_until_ms)).collect();
+    assert_eq!(shown, [(500, true, None)], "no time at which it may be called");
     bucket.apply_overrides(&changed("fair.flows", json!({}))).await.unwrap();
+    assert!(!bucket.flows(10).await.unwrap().items[0].is_paused);
     assert_eq!(count(&take_all(&replica).await), counts([("a", 500)]));
 }

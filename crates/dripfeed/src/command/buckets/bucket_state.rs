@@ -97,7 +97,7 @@ fn replicas(bucket: &Json) -> String {
         format!("{} ({} in flight{silent})", shown(replica, "/consumer"), shown(replica, "/in_flight"))
     });
     let lines: Vec<String> = lines.collect();
-    if lines.is_empty() { "none: no jobs are delivered".to_owned() } else { lines.join("\n") }
+    if lines.is_empty() { "none: jobs wait until a processor serves the bucket".to_owned() } else { lines.join("\n") }
 }
 
 fn changes(bucket: &Json) -> String {

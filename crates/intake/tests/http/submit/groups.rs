@@ -44,3 +44,19 @@ async fn a_group_that_would_be_ignored_is_refused() {
         assert_eq!(harness.length(bucket).await, 0);
     }
 }
+
+#[tokio::test]
+async fn a_list_refuses_each_setting_of_fair_queuing_because_it_is_a_list() {
+    let harness = harness().await;
+    for fair in [
+        json!({ "by": "group" }),
+        json!({ "weights": { "eu": 4 } }),
+        json!({ "rate": "5/s" }),
+        json!({ "flows": { "eu": { "paused": true } } }),
+    ] {
+        let body = json!({ "fair": fair }).to_string();
+        let problem = harness.ask("PATCH /v1/buckets/list", &[], body).await.refuses(422, "unsupported");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains("a bucket of kind `list` doesn't support fair queuing"), "{fair}: {problem}");
+    }
+}
