@@ -6,6 +6,7 @@ pub(crate) mod bar;
 pub(crate) mod card;
 pub(crate) mod curl;
 pub(crate) mod drawing;
+pub(crate) mod empty;
 pub(crate) mod holders;
 pub(crate) mod layout;
 pub(crate) mod leak;

@@ -19,6 +19,11 @@ pub(crate) fn command(text: &str) -> Markup {
     }
 }
 
+/// The command that reads what a page shows; `path` is that of the page, which the API has under `/v1`.
+pub(crate) fn read(visitor: &Visitor, path: &str) -> Markup {
+    command(&format!("curl {}/v1{path}{}", visitor.api.origin(), key(visitor)))
+}
+
 /// The command that submits a job.
 pub(crate) fn submit(visitor: &Visitor, bucket: &str) -> Markup {
     let (address, key) = (visitor.api.origin(), key(visitor));
