@@ -1,7 +1,13 @@
 //! The rate of a bucket, and what limits it.
 
+mod cut;
+mod state;
+
 use maud::{Markup, html};
 
+use self::cut::Cut;
+pub use self::state::State;
+use crate::model::audit::AuditEntry;
 use crate::model::bucket::{Bucket, Row};
 use crate::parts::{numbers, when};
 
@@ -12,42 +18,6 @@ const BACKLOG_S: f64 = 2.0;
 /// Minimum age of the oldest job: calls of younger jobs haven't ended yet.
 const MIN_AGE_MS: u64 = 10_000;
 const MOSTLY: f64 = 0.8;
-
-/// The name of a bucket's state, with a shape, because colour alone isn't accessible.
-pub struct State {
-    pub word: &'static str,
-    pub shape: &'static str,
-    /// `good`, `look` or `bad`.
-    pub mood: &'static str,
-}
-
-const fn state(shape: &'static str, word: &'static str, mood: &'static str) -> State {
-    State { word, shape, mood }
-}
-
-impl State {
-    #[must_use]
-    pub fn of(bucket: &Row) -> Self {
-        match bucket.reason.as_str() {
-            "paused" => state("‖", "paused", "look"),
-            "dead_full" | "outbox_full" => state("■", "stopped", "bad"),
-            _ if bucket.replicas == 0 && bucket.level > 0 => state("■", "no processor", "bad"),
-            _ if bucket.fails() => state("■", "failing", "bad"),
-            "held" => state("◆", "throttled", "look"),
-            "used_up" => state("◆", "quota used up", "look"),
-            "refusals" | "timeouts" => state("◆", "slowed", "look"),
-            _ if bucket.level >= bucket.capacity || bucket.refuses() => state("▲", "full", "bad"),
-            _ if bucket.replicas == 0 => state("○", "no processor", "look"),
-            _ if bucket.level == 0 => state("○", "empty", "good"),
-            _ if bucket.level == bucket.parked => state("○", "parked", "good"),
-            _ => state("●", "leaking", "good"),
-        }
-    }
-
-    pub(crate) fn badge(&self) -> Markup {
-        html! { span.badge data-mood=(self.mood) { span aria-hidden="true" { (self.shape) } " " (self.word) } }
-    }
-}
 
 /// Why the effective rate differs from the target: a sentence with a highlighted part.
 pub struct Why {
@@ -76,9 +46,6 @@ impl Why {
         let of_target = |before: &str, after: &str| target.map(|rate| format!("{before}{rate}{after}"));
         let its_rate = || of_target(" Its rate is ", ".").unwrap_or_default();
         let why = |main: &str, after: String| Self { before: "", main: main.to_owned(), for_ms: None, after };
-        let cut = |cause: &str| {
-            why(&format!("Cut to {effective}"), format!("{}: {cause}.", of_target(" of ", "").unwrap_or_default()))
-        };
         match row.reason.as_str() {
             "paused" => why("Paused", format!(". It fills until it is resumed.{}", its_rate())),
             "held" => {
@@ -90,8 +57,10 @@ impl Why {
                 let why = why("quota is used up", format!("{now}{}.", of_target(": ", "").unwrap_or_default()));
                 Self { before: "The ", for_ms: row.used_up_for_ms, ..why }
             }
-            "refusals" => cut("the upstream refuses calls"),
-            "timeouts" => cut("calls time out"),
+            "refusals" | "timeouts" => {
+                let Cut { main, after } = Cut::of(row, target);
+                why(&main, after)
+            }
             "dead_full" => why("Stopped", ": its dead letters are full.".to_owned()),
             "outbox_full" => why("Stopped", ": its outbox is full until other buckets have room.".to_owned()),
             "no_rate" => why("", "Leaks as fast as the upstream answers: no rate limit is set.".to_owned()),
@@ -118,11 +87,15 @@ impl Why {
     }
 }
 
-pub(crate) fn why(bucket: &Bucket) -> Markup {
+/// `paused_by`: the entry of the audit log about the pause of a bucket.
+pub(crate) fn why(bucket: &Bucket, paused_by: Option<&AuditEntry>) -> Markup {
     let Why { before, main, for_ms, after } = Why::of(bucket);
     html! {
         (before)
         @if !main.is_empty() { strong { (main) } }
+        @if let Some(entry) = paused_by {
+            " " (when::ago(&entry.at)) @if let Some(key) = &entry.key { " by key " code { (key) } }
+        }
         @if let Some(ms) = for_ms { " until " (when::clock_in(ms)) }
         (after)
     }

@@ -9,8 +9,8 @@ use crate::parts::attention::{self, Notice};
 use crate::parts::{card, numbers};
 use crate::web::identity::Visitor;
 
-/// Maximum number of cards; more buckets are shown as a table.
-pub(super) const MOST_CARDS: usize = 30;
+/// Maximum number of cards; from thirty buckets on there is a table.
+pub(super) const MOST_CARDS: usize = 29;
 
 /// As [`attention`], for a frame without rows for all buckets.
 pub(super) fn attention_of_many(frame: &Frame, others: &[Notice]) -> Markup {
