@@ -35,11 +35,7 @@ pub(super) async fn of_redis(page: &Dashboard, visitor: &Visitor) -> Vec<Notice>
         return Vec::new();
     }
     let redis = page.api().get::<Redis>(visitor, "/v1/redis").await;
-    let redis = redis.map(|redis| Redis {
-        // A playground may lack persistence and memory.
-        memory_warning: redis.memory_warning.filter(|_| !page.has_playground()),
-        ..redis
-    });
+    let redis = redis.map(|redis| if page.has_playground() { redis.of_playground() } else { redis });
     redis.map(|redis| attention::of_redis(&redis)).unwrap_or_default()
 }
 
