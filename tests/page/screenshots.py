@@ -143,13 +143,13 @@ def states(stage, chromium, folder):
     """Each state of the connection, and of a bucket, that the pages don't have."""
     page = chromium.new_page(viewport=WIDE)
     held = []
-    page.route("**/live/**", held.append)
+    page.route("**/live/**", lambda route: held.append(route))
     page.goto(stage.address)
     shoot(page, folder, "state-loading")
     page.unroute("**/live/**")
     open_live(page, stage.address)
     stage.submit("orders", 60)
-    page.get_by_text("full, and refuses").wait_for()
+    page.get_by_text("orders: full, and refuses").wait_for()
     page.evaluate(NEXT_FRAME)
     page.evaluate(NEXT_FRAME)
     shoot(page, folder, "state-overflow")
@@ -157,10 +157,11 @@ def states(stage, chromium, folder):
     shoot(page, folder, "state-keys", full=False)
     page.keyboard.press("Escape")
     stage.call("PUT", "/v1/dev/upstream", {"mode": "throttling"}, JSON)
-    stage.submit("demo", 60)
-    stage.until_state("demo", lambda state: state["pace"]["reason"] == "held")
+    # It has had no call that would outweigh the refused ones.
+    stage.submit("empty", 60)
+    stage.until_state("empty", lambda state: state["pace"]["reason"] == "held")
     stage.call("PUT", "/v1/dev/upstream", {"mode": "normal"}, JSON)
-    stage.until_state("demo", lambda state: state["pace"]["reason"] == "refusals")
+    stage.until_state("empty", lambda state: state["pace"]["reason"] == "refusals")
     page.get_by_text("Cut to").wait_for()
     shoot(page, folder, "state-slowed")
     with stage.without_redis():

@@ -5,6 +5,7 @@ pub(crate) mod attention;
 pub(crate) mod bar;
 pub(crate) mod card;
 pub(crate) mod curl;
+pub(crate) mod detail;
 pub(crate) mod drawing;
 pub(crate) mod empty;
 pub(crate) mod holders;

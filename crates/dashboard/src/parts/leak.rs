@@ -113,7 +113,7 @@ pub fn empties(bucket: &Row) -> Option<String> {
         _ => None,
     };
     if let Some(ms) = stops_for {
-        return Some(format!("over {}", numbers::time(ms)));
+        return Some(format!("> {}", numbers::time(ms)));
     }
     let rate = slower(bucket).or_else(|| unlimited(bucket)).or(bucket.effective_per_s).filter(|rate| *rate > 0.0)?;
     Some(numbers::time(ms_for(ready, rate)))
