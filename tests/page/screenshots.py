@@ -147,6 +147,8 @@ def states(stage, chromium, folder):
     page.goto(stage.address)
     shoot(page, folder, "state-loading")
     page.unroute("**/live/**")
+    for route in held:
+        route.abort()
     open_live(page, stage.address)
     stage.submit("orders", 60)
     page.get_by_text("orders: full, and refuses").wait_for()

@@ -18,7 +18,7 @@ fn capitalized(detail: &str) -> String {
 }
 
 /// Renders text between backticks as code.
-fn marked(text: &str) -> Markup {
+pub(crate) fn marked(text: &str) -> Markup {
     // An odd one stands for itself.
     let is_paired = text.matches('`').count().is_multiple_of(2);
     html! {

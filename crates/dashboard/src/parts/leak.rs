@@ -18,6 +18,8 @@ const BACKLOG_S: f64 = 2.0;
 /// Minimum age of the oldest job: calls of younger jobs haven't ended yet.
 const MIN_AGE_MS: u64 = 10_000;
 const MOSTLY: f64 = 0.8;
+/// The target of a bucket without a rate.
+const NO_RATE: &str = "no rate limit";
 
 /// Why the effective rate differs from the target: a sentence with a highlighted part.
 pub struct Why {
@@ -31,7 +33,7 @@ pub struct Why {
 impl Why {
     #[must_use]
     pub fn of(bucket: &Bucket) -> Self {
-        let target = bucket.pace.target.as_deref().unwrap_or("no rate limit");
+        let target = bucket.pace.target.as_deref().unwrap_or(NO_RATE);
         Self::with(&bucket.row(), Some(target))
     }
 
@@ -44,10 +46,18 @@ impl Why {
     fn with(row: &Row, target: Option<&str>) -> Self {
         let effective = row.effective_per_s.map_or_else(|| "less".to_owned(), numbers::per_second);
         let of_target = |before: &str, after: &str| target.map(|rate| format!("{before}{rate}{after}"));
-        let its_rate = || of_target(" Its rate is ", ".").unwrap_or_default();
+        let its_rate = || match target {
+            Some(NO_RATE) => " It has no rate limit.".to_owned(),
+            _ => of_target(" Its rate is ", ".").unwrap_or_default(),
+        };
         let why = |main: &str, after: String| Self { before: "", main: main.to_owned(), for_ms: None, after };
+        let no_processor = || why("No processor", format!(" serves it.{}", its_rate()));
         match row.reason.as_str() {
             "paused" => why("Paused", format!(". It fills until it is resumed.{}", its_rate())),
+            "dead_full" => why("Stopped", ": its dead letters are full.".to_owned()),
+            "outbox_full" => why("Stopped", ": its outbox is full until other buckets have room.".to_owned()),
+            // As in `State::of`.
+            _ if row.replicas == 0 && row.level > 0 => no_processor(),
             "held" => {
                 let why = why("Throttled by the upstream", format!(".{}", its_rate()));
                 Self { for_ms: row.held_for_ms, ..why }
@@ -61,10 +71,9 @@ impl Why {
                 let Cut { main, after } = Cut::of(row, target);
                 why(&main, after)
             }
-            "dead_full" => why("Stopped", ": its dead letters are full.".to_owned()),
-            "outbox_full" => why("Stopped", ": its outbox is full until other buckets have room.".to_owned()),
+            _ if row.replicas == 0 => no_processor(),
+            _ if row.fails() && !is_slow(row) => why("Most of its calls fail", format!(".{}", its_rate())),
             "no_rate" => why("", "Leaks as fast as the upstream answers: no rate limit is set.".to_owned()),
-            _ if row.replicas == 0 => why("No processor", format!(" serves it.{}", its_rate())),
             _ => match (slower(row), target) {
                 (Some(rate), _) => {
                     let after = format!(", slower than its rate of {}: {}.", target.unwrap_or(&effective), cause(row));
