@@ -14,7 +14,7 @@ use crate::model::List;
 use crate::model::audit::AuditEntry;
 use crate::model::bucket::ListedBucket;
 use crate::parts::layout::{self, Page};
-use crate::parts::{empty, listing, numbers, teach, trail};
+use crate::parts::{listing, numbers, teach, trail};
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
@@ -68,7 +68,7 @@ async fn body(page: &Dashboard, visitor: &Visitor, bucket: Option<&str>) -> Resu
         }
         @for name in &logs.unreadable { p.note data-mood="bad" { "The log of " (name) " can't be read now." } }
         @if logs.entries.is_empty() {
-            (empty::state(&nothing(visitor, bucket.or(names.first().map(String::as_str)))))
+            (teach::empty(&nothing(visitor, bucket.or(names.first().map(String::as_str)))))
         } @else { (table(&logs)) }
     })
 }

@@ -23,7 +23,7 @@ use crate::model::history::History;
 use crate::pages::playground;
 use crate::parts::layout::{self, Page};
 use crate::parts::table::{self, Sparklines, TableQuery};
-use crate::parts::{card, drawing, empty, strips, teach, when};
+use crate::parts::{card, drawing, strips, teach, when};
 use crate::web::api::escaped;
 use crate::web::identity::Visitor;
 use crate::web::visitor::wants_page;
@@ -109,7 +109,7 @@ async fn shown(page: &Dashboard, visitor: &Visitor, listed: &Listed, query: &Tab
 fn cards(listed: &Listed, pauses: &Pauses) -> Markup {
     html! {
         @if listed.count() == 0 {
-            (empty::state(&html! {
+            (teach::empty(&html! {
                 p { "No bucket is configured, or your key may see none. A bucket is a section of the configuration:" }
                 (teach::command(FIRST_BUCKET))
             }))

@@ -17,7 +17,7 @@ use crate::pages::dead_query::DeadQuery;
 use crate::pages::done::Done;
 use crate::pages::{dead_groups, replays};
 use crate::parts::layout::{self, Page};
-use crate::parts::{self, action, empty, listing, teach, when};
+use crate::parts::{self, action, listing, teach, when};
 use crate::web::answer;
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
@@ -104,7 +104,7 @@ fn list(
     groups: Option<&LetterGroups>,
 ) -> Markup {
     if letters.items.is_empty() && letters.next.is_none() {
-        return empty::state(&nothing(visitor, path, wanted));
+        return teach::empty(&nothing(visitor, path, wanted));
     }
     let (count, what) = (letters.items.len(), ("dead letter", "dead letters"));
     let shown = listing::shown(count, what, wanted.cursor.is_none(), letters.next.is_none());

@@ -19,7 +19,7 @@ use crate::model::job::Job;
 use crate::pages::cancel_many;
 use crate::pages::done::Done;
 use crate::parts::layout::{self, Page};
-use crate::parts::{empty, listing, teach, when};
+use crate::parts::{listing, teach, when};
 use crate::web::answer;
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
@@ -61,7 +61,7 @@ pub(crate) async fn show(
                 (listing::heading(&name, &html! { "Jobs" }, "/jobs"))
                 (done.show_of(&wanted.described()))
                 (find_forms(&path, &wanted))
-                @if wanted.key().is_some() { (empty::state(&html! { p { "No job has this idempotency key." } })) }
+                @if wanted.key().is_some() { (teach::empty(&html! { p { "No job has this idempotency key." } })) }
                 @else {
                     div.toolbar {
                         (states(&path, &wanted))
@@ -136,13 +136,13 @@ fn items(path: &str, wanted: &JobsQuery, jobs: &List<Job>, teach: &Markup) -> Ma
     let next = jobs.next.as_deref().map(|next| wanted.page(Some(next)));
     html! {
         @if jobs.items.is_empty() && next.is_some() {
-            (empty::state(&html! { p { "No job matches in the part of the list that was looked through." } }))
+            (teach::empty(&html! { p { "No job matches in the part of the list that was looked through." } }))
         } @else if jobs.items.is_empty() && wanted.is_narrowed() {
-            (empty::state(&html! { p { "No job matches: " (wanted.described()) ". " a href=(path) { "Show all" } } }))
+            (teach::empty(&html! { p { "No job matches: " (wanted.described()) ". " a href=(path) { "Show all" } } }))
         } @else if jobs.items.is_empty() {
             @let state = wanted.state();
             @let label = STATES.iter().find(|(value, _)| *value == state).map_or("there", |(_, label)| label);
-            (empty::state(&html! {
+            (teach::empty(&html! {
                 p { "No job is " (label) @if state.is_empty() { " now" } ". Submit one:" }
                 (teach)
             }))

@@ -18,7 +18,7 @@ use crate::dashboard::Dashboard;
 use crate::live::watcher::Watcher;
 use crate::live::{self, Part};
 use crate::parts::layout::{self, Page};
-use crate::parts::{empty, listing, teach};
+use crate::parts::{listing, teach};
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
 
@@ -108,7 +108,7 @@ fn body(visitor: &Visitor, services: &[Ruled], tried: Option<&Tried<'_>>) -> Mar
         h1 { "Services" }
         p.faint { "Rate limits for services without a queue: a gateway asks whether a request may pass." }
         @if services.is_empty() {
-            (empty::state(&html! {
+            (teach::empty(&html! {
                 p { "No service has rules yet. Register one:" }
                 (first_rules(visitor))
             }))

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 
 use crate::model::bucket::Row;
 use crate::model::redis::Redis;
-use crate::parts::detail::marked;
+use crate::parts::layout::detail::marked;
 use crate::parts::numbers;
 
 /// A full bucket with fewer jobs than this percentage of its capacity is full by bytes.

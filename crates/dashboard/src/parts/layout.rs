@@ -1,10 +1,12 @@
 //! The layout of every page.
 
+pub(crate) mod detail;
+
 use axum::response::Response;
 use http::StatusCode;
 use maud::{DOCTYPE, Markup, html};
 
-use crate::parts::{action, detail, when};
+use crate::parts::{action, when};
 use crate::web::answer;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
