@@ -2,13 +2,20 @@
 
 import hashlib
 import os
+import signal
 import sys
 from pathlib import Path
 
-from stage import Stage, browser, fill
+from stage import BUCKETS, Stage, browser, fill
 
 WIDTHS = {360: 780, 768: 1024, 1440: 900}
 NEXT_FRAME = "new Promise((seen) => document.addEventListener('frame', seen, { once: true }))"
+WIDE = {"width": 1440, "height": 900}
+MORE_BUCKETS = """
+[buckets.retried]
+upstream = "{echo}?status=503"
+retry = { first = "1h", max = "1h" }
+"""
 README_BUCKETS = """
 [buckets.mail]
 upstream = "{echo}?delay=200ms"
@@ -35,85 +42,171 @@ upstream = "{echo}?delay=2s"
 capacity = 100
 leak = { rate = "8/s" }
 """
-KEY = "a key"
+JSON = {"content-type": "application/json"}
+NIGHTLY = {"cron": "0 3 * * *", "zone": "Europe/Berlin", "job": {"body": {"order": 17}}}
 RULES = {"policies": [{"id": "each", "key": ["caller"], "tiers": [{"kind": "bucket", "rate": "1/s", "burst": 5}]}]}
 
 
-def pages(stage, job, letter):
+def pages(retried, letter):
     yield "buckets", "/"
     yield "bucket", "/buckets/demo"
-    yield "audit", "/audit"
     yield "bucket-empty", "/buckets/empty"
     yield "bucket-throttled", "/buckets/throttled"
+    yield "bucket-paused", "/buckets/orders"
     yield "change", "/buckets/demo/change?leak.rate=10/s&capacity=20"
+    yield "change-refused", "/buckets/demo/change?leak.rate=fast"
     yield "jobs", "/buckets/demo/jobs"
     yield "jobs-empty", "/buckets/empty/jobs"
-    yield "job", f"/buckets/broken/jobs/{job}"
+    yield "jobs-none", "/buckets/demo/jobs?caller=nobody"
+    yield "job", f"/buckets/broken/jobs/{letter}"
+    yield "job-parked", f"/buckets/retried/jobs/{retried}"
     yield "dead", "/buckets/broken/dead"
     yield "dead-empty", "/buckets/empty/dead"
     yield "letter", f"/buckets/broken/dead/{letter}"
     yield "services", "/services"
     yield "redis", "/redis?bucket=demo"
+    yield "audit", "/audit"
+    yield "audit-empty", "/audit?bucket=demo"
     yield "missing", "/buckets/nope"
 
 
-def shoot(page, folder, name):
+def shoot(page, folder, name, full=True):
     page.mouse.move(0, 0)
-    page.screenshot(path=folder / f"{name}.png", full_page=True)
+    page.screenshot(path=folder / f"{name}.png", full_page=full)
 
 
-def all_pages(stage, chromium, folder, wanted):
-    fill(stage)
-    stage.call("PUT", "/v1/services/shop/rules", RULES, {"content-type": "application/json"})
-    for _ in range(8):
-        stage.call("POST", "/v1/services/shop/check", {"caller": "alice"}, {"content-type": "application/json"})
-    letter = stage.submit("broken", 1, {"order": 18})[0]
-    stage.until_state("broken", lambda state: state["dead"] == 5)
+def wait_for(page, state):
+    page.wait_for_selector(f'#live[data-state="{state}"]')
+
+
+def open_live(page, address):
+    page.goto(address)
+    if page.locator("#live").count():
+        wait_for(page, "live")
+
+
+def in_all_sizes(chromium, address, folder, paths, wanted=()):
     for scheme in ("light", "dark"):
         for width, height in WIDTHS.items():
             page = chromium.new_page(color_scheme=scheme, viewport={"width": width, "height": height})
-            for name, path in pages(stage, letter, letter):
-                if wanted and name not in wanted:
-                    continue
-                page.goto(stage.address + path)
-                if page.locator("#live").count():
-                    page.wait_for_selector('#live[data-state="live"]')
-                shoot(page, folder, f"{name}-{width}-{scheme}")
+            for name, path in paths:
+                if not wanted or name in wanted:
+                    open_live(page, address + path)
+                    shoot(page, folder, f"{name}-{width}-{scheme}")
             page.close()
 
 
-def states(stage, chromium, folder):
-    """Refusing, and gone."""
-    page = chromium.new_page(viewport={"width": 1440, "height": 900})
-    page.goto(stage.address)
-    page.wait_for_selector('#live[data-state="live"]')
+def all_pages(stage, chromium, folder, wanted):
+    if not wanted:
+        in_all_sizes(chromium, stage.address, folder, [("services-empty", "/services")])
+    fill(stage)
+    stage.call("PUT", "/v1/services/shop/rules", RULES, JSON)
+    for _ in range(8):
+        stage.call("POST", "/v1/services/shop/check", {"caller": "alice"}, JSON)
     stage.call("POST", "/v1/buckets/orders/pause")
+    stage.call("PATCH", "/v1/buckets/orders", {"leak": {"rate": "2/s"}})
+    stage.call("PUT", "/v1/buckets/orders/schedules/nightly", NIGHTLY, JSON)
+    retried = stage.submit("retried", 1, {"order": 19})[0]
+    stage.until_state("retried", lambda state: state["parked"] == 1)
+    letter = stage.submit("broken", 1, {"order": 18})[0]
+    stage.until_state("broken", lambda state: state["dead"] == 5)
+    in_all_sizes(chromium, stage.address, folder, list(pages(retried, letter)), wanted)
+
+
+def opened(stage, chromium, folder):
+    """What is seen after a click."""
+    page = chromium.new_page(viewport=WIDE)
+    open_live(page, stage.address + "/buckets/orders")
+    page.get_by_label("Moment that is shown").focus()
+    shoot(page, folder, "opened-cursor")
+    page.locator("summary", has_text="Purge").click()
+    page.locator("summary", has_text="Edit limits").click()
+    shoot(page, folder, "opened-settings")
+    open_live(page, stage.address + "/buckets/broken/dead")
+    page.locator("tbody a").first.click()
+    for summary in ("As a tree", "As bytes", "Edit and replay"):
+        page.locator("summary", has_text=summary).first.click()
+    shoot(page, folder, "opened-letter")
+    open_live(page, stage.address + "/buckets/broken/dead")
+    page.get_by_label("rate, such as 10/s").fill("1/h")
+    page.get_by_role("button", name="Replay all").click()
+    page.get_by_text("1 of 5").wait_for()
+    shoot(page, folder, "opened-replay")
+    page.goto(stage.address + "/services")
+    page.get_by_role("button", name="Try a request").click()
+    page.locator(".note").wait_for()
+    shoot(page, folder, "opened-try")
+    page.close()
+
+
+def states(stage, chromium, folder):
+    """Each state of the connection, and of a bucket, that the pages don't have."""
+    page = chromium.new_page(viewport=WIDE)
+    held = []
+    page.route("**/live/**", lambda route: held.append(route))
+    page.goto(stage.address)
+    shoot(page, folder, "state-loading")
+    page.unroute("**/live/**")
+    for route in held:
+        route.abort()
+    open_live(page, stage.address)
     stage.submit("orders", 60)
-    page.get_by_text("full, and refuses").wait_for()
+    page.get_by_text("orders: full, and refuses").wait_for()
+    page.evaluate(NEXT_FRAME)
+    page.evaluate(NEXT_FRAME)
     shoot(page, folder, "state-overflow")
     page.keyboard.press("?")
-    shoot(page, folder, "state-keys")
+    shoot(page, folder, "state-keys", full=False)
     page.keyboard.press("Escape")
+    stage.call("PUT", "/v1/dev/upstream", {"mode": "throttling"}, JSON)
+    # It has had no call that would outweigh the refused ones.
+    stage.submit("empty", 60)
+    stage.until_state("empty", lambda state: state["pace"]["reason"] == "held")
+    stage.call("PUT", "/v1/dev/upstream", {"mode": "normal"}, JSON)
+    stage.until_state("empty", lambda state: state["pace"]["reason"] == "refusals")
+    page.get_by_text("Cut to").wait_for()
+    shoot(page, folder, "state-slowed")
+    with stage.without_redis():
+        wait_for(page, "unread")
+        shoot(page, folder, "state-unread")
+    wait_for(page, "live")
+    os.kill(stage.process.pid, signal.SIGSTOP)
+    wait_for(page, "stale")
+    shoot(page, folder, "state-stale")
+    os.kill(stage.process.pid, signal.SIGCONT)
+    wait_for(page, "live")
     stage.process.terminate()
-    page.wait_for_selector('#live[data-state="gone"]')
+    wait_for(page, "gone")
     shoot(page, folder, "state-gone")
     page.close()
 
 
+def section_of_key(name, scopes):
+    return f'[[keys]]\nid = "{name}"\nsha256 = "{hashlib.sha256(name.encode()).hexdigest()}"\nscopes = {scopes}\n'
+
+
+def sign_in(page, key):
+    page.get_by_label("Key", exact=True).fill(key)
+    page.get_by_role("button", name="Sign in").click()
+
+
 def signed_in(chromium, folder):
-    digest = hashlib.sha256(KEY.encode()).hexdigest()
-    keys = f'[[keys]]\nid = "reader"\nsha256 = "{digest}"\nscopes = ["read"]\n'
+    keys = section_of_key("reader", '["read"]') + section_of_key("sender", '["submit"]')
     with Stage(keys) as stage:
-        page = chromium.new_page(viewport={"width": 1440, "height": 900})
+        in_all_sizes(chromium, stage.address, folder, [("sign-in", "/sign-in")])
+        page = chromium.new_page(viewport=WIDE)
         page.goto(stage.address)
-        shoot(page, folder, "sign-in")
-        page.get_by_label("Key", exact=True).fill("wrong")
-        page.get_by_role("button", name="Sign in").click()
+        sign_in(page, "wrong")
         shoot(page, folder, "sign-in-refused")
-        page.get_by_label("Key", exact=True).fill(KEY)
-        page.get_by_role("button", name="Sign in").click()
-        page.goto(stage.address + "/buckets/demo")
+        sign_in(page, "sender")
+        shoot(page, folder, "state-forbidden")
+        page.get_by_role("button", name="Sign out").click()
+        sign_in(page, "reader")
+        open_live(page, stage.address + "/buckets/demo")
         shoot(page, folder, "reader")
+        page.context.clear_cookies()
+        page.wait_for_selector('#live[data-state="signed-out"]')
+        shoot(page, folder, "state-signed-out")
         page.close()
 
 
@@ -121,10 +214,15 @@ def many(chromium, folder):
     buckets = "".join(f'[buckets.b{n:03}]\nupstream = "{{echo}}"\n' for n in range(60))
     with Stage(buckets=buckets) as stage:
         stage.submit("b007", 200, delay="10m")
-        page = chromium.new_page(viewport={"width": 1440, "height": 900})
-        page.goto(stage.address)
-        page.wait_for_selector('#live[data-state="live"]')
-        shoot(page, folder, "many")
+        in_all_sizes(chromium, stage.address, folder, [("many", "/"), ("many-none", "/?q=nothing")])
+
+
+def without_processor(chromium, folder):
+    with Stage(processors=0) as stage:
+        stage.submit("demo", 30)
+        page = chromium.new_page(viewport=WIDE)
+        open_live(page, stage.address)
+        shoot(page, folder, "state-no-processor")
         page.close()
 
 
@@ -156,13 +254,15 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     wanted = sys.argv[1:]
     with browser() as chromium:
-        with Stage() as stage:
+        with Stage(buckets=BUCKETS + MORE_BUCKETS) as stage:
             all_pages(stage, chromium, folder, wanted)
             if not wanted:
+                opened(stage, chromium, folder)
                 states(stage, chromium, folder)
         if not wanted:
             signed_in(chromium, folder)
             many(chromium, folder)
+            without_processor(chromium, folder)
         if not wanted or "readme" in wanted:
             readme(chromium, folder)
     print(f"{len(list(folder.glob('*.png')))} pictures in {folder}")

@@ -63,6 +63,20 @@ class Watched:
             assert not self.wrong, self.wrong
 
 
+def accessible(page, what):
+    """What is wrong at each width, in the order of the page."""
+    wrong = []
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 800})
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        wrong += [f"{what} at {width}: {wide}"] if wide > width else []
+        # By the protocol of the tools, which the page's policy doesn't concern.
+        page.evaluate(AXE)
+        for one in page.evaluate("axe.run().then(({ violations }) => violations)"):
+            wrong.append(f"{what} at {width}: {one['id']}: {[node['html'] for node in one['nodes']]}")
+    return wrong
+
+
 def live(page):
     page.wait_for_selector('#live[data-state="live"]')
 
@@ -117,16 +131,7 @@ class Pages(unittest.TestCase):
                     page.goto(self.stage.address + path)
                     if page.locator("body[data-live]").count():
                         live(page)
-                    for width in WIDTHS:
-                        page.set_viewport_size({"width": width, "height": 800})
-                        wide = page.evaluate("document.documentElement.scrollWidth")
-                        wrong += [f"{path} at {width}: {wide}"] if wide > width else []
-                        # By the protocol of the tools, which the page's policy doesn't concern.
-                        page.evaluate(AXE)
-                        found = page.evaluate("axe.run().then(({ violations }) => violations)")
-                        for one in found:
-                            nodes = [node["html"] for node in one["nodes"]]
-                            wrong.append(f"{path} {scheme} at {width}: {one['id']}: {nodes}")
+                    wrong += accessible(page, f"{path} {scheme}")
         self.assertEqual(wrong, [])
 
     def test_a_stored_script_is_text(self):
@@ -155,16 +160,18 @@ class Pages(unittest.TestCase):
         with Watched(self.stage) as page:
             # While it is nearly full a notice says so.
             self.stage.until_state("demo", lambda state: state["level"] < 80)
-            page.goto(self.stage.address + "/buckets/demo")
-            live(page)
-            page.evaluate(
-                """() => { window.shift = 0; const add = (entry) => { window.shift += entry.value; };
-                const seen = new PerformanceObserver((list) => list.getEntries().forEach(add));
-                seen.observe({ type: "layout-shift" }); }"""
-            )
-            for _ in range(3):
-                page.evaluate("new Promise((seen) => document.addEventListener('frame', seen, { once: true }))")
-            self.assertLess(page.evaluate("window.shift"), 0.01)
+            job = f"/buckets/throttled/jobs/{self.waiting}"
+            for path in ("/", "/buckets/demo", "/buckets/broken/dead", job, "/services"):
+                page.goto(self.stage.address + path)
+                live(page)
+                page.evaluate(
+                    """() => { window.shift = 0; const add = (entry) => { window.shift += entry.value; };
+                    const seen = new PerformanceObserver((list) => list.getEntries().forEach(add));
+                    seen.observe({ type: "layout-shift" }); }"""
+                )
+                for _ in range(3):
+                    page.evaluate("new Promise((seen) => document.addEventListener('frame', seen, { once: true }))")
+                self.assertLess(page.evaluate("window.shift"), 0.01, path)
 
     def test_the_buttons_of_a_group_stay_beside_each_other(self):
         with Watched(self.stage) as page:
@@ -233,6 +240,80 @@ class Pages(unittest.TestCase):
             expect(readouts.filter(has_text="no activity")).to_have_count(7)
             page.locator("h1").hover()
             expect(page.locator('.strip .cursor[d^="M"]')).to_have_count(0)
+
+
+class OtherPages(unittest.TestCase):
+    """Those that an installation with buckets, services and no keys doesn't have."""
+
+    def test_every_other_page_is_accessible_in_light_and_dark_and_fits(self):
+        buckets = "".join(f'[buckets.b{n:02}]\nupstream = "{{echo}}"\n' for n in range(30))
+        keys = section_of_key("reader", '["read"]') + section_of_key("sender", '["submit"]')
+        with Stage(keys, buckets=buckets) as many, Stage(buckets="") as none:
+            none.call("PUT", "/v1/services/shop/rules", RULES, JSON)
+            pages = [
+                (many, None, "/sign-in", "Sign in"),
+                (many, "sender", "/", "Forbidden"),
+                (many, "reader", "/", "Buckets"),
+                (many, "reader", "/?q=nothing", "Buckets"),
+                (many, "reader", "/buckets/b00", "b00"),
+                (many, "reader", "/services", "Services"),
+                (none, None, "/", "Buckets"),
+                (none, None, "/redis", "Redis"),
+            ]
+            wrong = []
+            for scheme in ("light", "dark"):
+                for stage, key, path, heading in pages:
+                    with Watched(stage, color_scheme=scheme, reduced_motion="reduce") as page:
+                        page.goto(stage.address + path)
+                        if key:
+                            page.get_by_label("Key", exact=True).fill(key)
+                            page.get_by_role("button", name="Sign in").click()
+                        expect(page.locator("h1")).to_contain_text(heading)
+                        wrong += accessible(page, f"{path} of {key} {scheme}")
+            self.assertEqual(wrong, [])
+
+    def test_what_is_opened_on_a_page_is_accessible(self):
+        with Stage() as stage:
+            letter = stage.submit("broken", 1, {"order": [17]})[0]
+            stage.until_state("broken", lambda state: state["dead"] == 1)
+            wrong = []
+            for path in ("/buckets/demo", "/buckets/broken/dead", f"/buckets/broken/dead/{letter}"):
+                with Watched(stage, reduced_motion="reduce") as page:
+                    page.goto(stage.address + path)
+                    page.evaluate("for (const more of document.querySelectorAll('details')) more.open = true")
+                    wrong += accessible(page, f"{path}, opened")
+                    page.locator("h1").click()
+                    page.keyboard.press("?")
+                    expect(page.get_by_role("dialog")).to_be_visible()
+                    wrong += accessible(page, f"{path}, keys")
+            self.assertEqual(wrong, [])
+
+    def test_an_empty_place_has_a_picture_and_a_command_that_works(self):
+        key = section_of_key("all", '["read", "submit", "operate", "inspect"]')
+        with Stage(key) as stage, Watched(stage) as page:
+            page.goto(stage.address)
+            page.get_by_label("Key", exact=True).fill("all")
+            page.get_by_role("button", name="Sign in").click()
+            for path in ("/audit", "/services", "/buckets/demo/dead", "/buckets/demo/jobs"):
+                page.goto(stage.address + path)
+                expect(page.locator('.state [data-picture="empty"]')).to_be_visible()
+                command = page.locator(".state [data-copy]").get_attribute("data-copy")
+                environment = {**os.environ, "KEY": "all"}
+                subprocess.run(
+                    ["bash", "-c", command.replace("curl", "curl -sSf -o /dev/null", 1)], env=environment, check=True
+                )
+
+    def test_thirty_buckets_are_a_table_and_fewer_are_drawn(self):
+        for number, drawn in ((29, 29), (30, 0)):
+            buckets = "".join(f'[buckets.b{n:02}]\nupstream = "{{echo}}"\n' for n in range(number))
+            with Stage(buckets=buckets) as stage, Watched(stage) as page:
+                page.goto(stage.address)
+                live(page)
+                expect(page.locator(".drawing")).to_have_count(drawn)
+                expect(page.locator("tbody tr")).to_have_count(number - drawn)
+                stage.submit("b07", 3, delay="10m")
+                level = page.locator("#bucket-b07").locator(".level strong" if drawn else "td.number")
+                expect(level.first).to_have_text("3")
 
 
 class ManyBuckets(unittest.TestCase):
@@ -311,6 +392,9 @@ class Actions(unittest.TestCase):
             expect(page.get_by_role("button", name="Apply")).to_have_count(0)
             capacity = page.get_by_label("capacity Maximum number")
             expect(capacity).to_have_value("many")
+            page.goto(self.stage.address + "/buckets/orders/change?leak.rate=fast")
+            expect(page.get_by_role("alert").locator("code")).to_have_text("fast")
+            page.go_back()
             capacity.fill("7")
             page.get_by_role("button", name="Preview").click()
             page.get_by_role("button", name="Apply").click()
@@ -676,6 +760,53 @@ class Actions(unittest.TestCase):
             page.keyboard.press("g")
             page.wait_for_url(self.stage.address + "/")
 
+    def test_a_page_without_a_search_leads_to_the_next_that_has_one(self):
+        with Watched(self.stage) as page:
+            for path, field in (("/redis", "Search"), ("/audit", "Search"), ("/buckets/orders", "Job id")):
+                page.goto(self.stage.address + path)
+                page.keyboard.press("/")
+                expect(page.get_by_label(field)).to_be_focused()
+
+    def test_each_action_of_a_bucket_is_done_by_keyboard(self):
+        """By Tab, Enter and typing alone, from the top of the page."""
+        self.stage.submit("orders", 5, delay="10m")
+        with Watched(self.stage) as page:
+            page.goto(self.stage.address + "/buckets/orders")
+            live(page)
+            page.keyboard.press("Tab")
+            expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+            page.keyboard.press("Enter")
+            self.tab_to(page, "Pause")
+            page.keyboard.press("Enter")
+            expect(page.get_by_role("button", name="Resume")).to_be_focused()
+            page.keyboard.press("Enter")
+            expect(page.get_by_role("button", name="Pause")).to_be_focused()
+            self.tab_to(page, "capacity Maximum number")
+            page.keyboard.type("9")
+            page.keyboard.press("Enter")
+            page.wait_for_url("**/change?**")
+            self.tab_to(page, "Apply")
+            page.keyboard.press("Enter")
+            expect(page.locator("#overview")).to_contain_text("5 of 9")
+            self.tab_to(page, "Purge…")
+            page.keyboard.press("Enter")
+            self.tab_to(page, "Type orders to confirm")
+            page.keyboard.type("orders")
+            page.keyboard.press("Enter")
+            expect(page.get_by_role("status").filter(has_text="Cancelled 5 jobs")).to_be_visible()
+
+    def tab_to(self, page, name):
+        """Moves the focus to what a screen reader calls so."""
+        for _ in range(100):
+            page.keyboard.press("Tab")
+            focused = page.evaluate(
+                """() => { const { labels, textContent } = document.activeElement;
+                return (labels?.[0] ?? document.activeElement).textContent.replace(/\\s+/g, " ").trim(); }"""
+            )
+            if focused.startswith(name):
+                return
+        self.fail(f"{name} isn't reached by Tab")
+
 
 class Live(unittest.TestCase):
     def test_a_killed_processor_and_a_lost_intake_are_seen(self):
@@ -1006,10 +1137,18 @@ class Keys(unittest.TestCase):
             live(page)
             page.keyboard.press("p")
             expect(page.locator("#overview")).to_contain_text("by key ops")
+            other = page.context.new_page()
+            other.goto(stage.address)
+            expect(other.locator("#bucket-demo .why")).to_contain_text(re.compile(r"Paused .* by key ops\."))
             expect(page.locator("#audit tbody tr")).to_have_count(1)
             page.keyboard.press("p")
             expect(page.locator("#audit tbody tr")).to_have_count(2)
             expect(page.locator("#overview")).not_to_contain_text("by key ops")
+            expect(other.locator("#bucket-demo .why")).not_to_contain_text("by key ops")
+            stage.key = "ops"
+            stage.call("POST", "/v1/buckets/orders/pause")
+            expect(other.locator("#bucket-orders .why")).to_contain_text("by key ops")
+            other.close()
 
     def signed_in(self, page, stage, path):
         page.goto(stage.address + path)

@@ -10,6 +10,8 @@ mod limits;
 mod lists;
 /// What a page that somebody looks at is sent.
 mod live;
+/// Why a bucket leaks at another rate than configured.
+mod pace;
 /// Commands, links and columns.
 mod pages;
 mod replays;

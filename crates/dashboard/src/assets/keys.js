@@ -1,5 +1,8 @@
 // Keyboard shortcuts; `?` lists them.
 
+// In an address: the search of that page gets the focus.
+const SEARCH = "#search";
+
 export function keys() {
   const dialog = document.getElementById("keys");
   const button = document.querySelector("[data-keys]");
@@ -8,7 +11,7 @@ export function keys() {
 
   const actions = {
     "?": () => dialog.showModal(),
-    "/": () => document.querySelector("[data-filter], [data-search-field]")?.focus(),
+    "/": search,
     g: () => location.assign("/"),
     p: () => document.querySelector('[data-key="p"]')?.click(),
   };
@@ -21,4 +24,17 @@ export function keys() {
     event.preventDefault();
     action();
   });
+  if (location.hash === SEARCH) searchField()?.focus();
+}
+
+function searchField() {
+  return document.querySelector("[data-filter], [data-search-field]");
+}
+
+// A page without a search leads to one that has it: the jobs of its bucket, or all buckets.
+function search() {
+  const field = searchField();
+  if (field) return field.focus();
+  const jobs = document.querySelector('.tabs a[href$="/jobs"]');
+  location.assign((jobs?.getAttribute("href") ?? "/") + SEARCH);
 }

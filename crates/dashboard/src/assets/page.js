@@ -13,8 +13,8 @@ const STOPPED = `The answer wasn't awaited. ${UNCLEAR}`;
 
 session();
 times();
-keys();
 filter();
+keys();
 strips();
 live();
 

@@ -11,6 +11,14 @@ pub struct Redis {
     pub(crate) memory_warning: Option<String>,
 }
 
+impl Redis {
+    /// Without the warning about memory, which the Redis of a playground needn't have.
+    #[must_use]
+    pub fn of_playground(self) -> Self {
+        Self { memory_warning: None, ..self }
+    }
+}
+
 #[derive(Deserialize)]
 pub(crate) struct Server {
     pub(crate) address: String,

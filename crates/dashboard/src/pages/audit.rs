@@ -14,7 +14,7 @@ use crate::model::List;
 use crate::model::audit::AuditEntry;
 use crate::model::bucket::ListedBucket;
 use crate::parts::layout::{self, Page};
-use crate::parts::{listing, numbers, trail};
+use crate::parts::{listing, numbers, teach, trail};
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
@@ -67,7 +67,9 @@ async fn body(page: &Dashboard, visitor: &Visitor, bucket: Option<&str>) -> Resu
             }
         }
         @for name in &logs.unreadable { p.note data-mood="bad" { "The log of " (name) " can't be read now." } }
-        (table(&logs))
+        @if logs.entries.is_empty() {
+            (teach::empty(&nothing(visitor, bucket.or(names.first().map(String::as_str)))))
+        } @else { (table(&logs)) }
     })
 }
 
@@ -119,21 +121,26 @@ fn table(logs: &Logs) -> Markup {
     let others = logs.entries.len().saturating_sub(MOST_ENTRIES);
     html! {
         section.card {
-            @if logs.entries.is_empty() { p.faint { "No changes yet: pauses, settings and purges are listed here." } }
-            @else {
-                div.scroll tabindex="0" role="region" aria-label="Audit log" { table {
-                    (listing::head(&["of", "time", "key", "action", "detail"]))
-                    tbody { @for (bucket, entry) in logs.entries.iter().take(MOST_ENTRIES) { tr {
-                        th scope="row" { @match bucket {
-                            Some(bucket) => a href={ "/buckets/" (bucket) } { (bucket) },
-                            None => "API keys",
-                        } }
-                        (trail::cells(entry))
-                    } } }
-                } }
-                @let older = numbers::pluralize(others as u64, "older entry", "older entries");
-                @if others > 0 { p.faint { "and " (older) } }
-            }
+            div.scroll tabindex="0" role="region" aria-label="Audit log" { table {
+                (listing::head(&["of", "time", "key", "action", "detail"]))
+                tbody { @for (bucket, entry) in logs.entries.iter().take(MOST_ENTRIES) { tr {
+                    th scope="row" { @match bucket {
+                        Some(bucket) => a href={ "/buckets/" (bucket) } { (bucket) },
+                        None => "API keys",
+                    } }
+                    (trail::cells(entry))
+                } } }
+            } }
+            @let older = numbers::pluralize(others as u64, "older entry", "older entries");
+            @if others > 0 { p.faint { "and " (older) } }
         }
+    }
+}
+
+/// What is listed here, and the command that reads the log of the bucket, or of the first one.
+fn nothing(visitor: &Visitor, bucket: Option<&str>) -> Markup {
+    html! {
+        p { "No changes yet: pauses, settings and purges are listed here, and over the API:" }
+        @if let Some(bucket) = bucket { (teach::read(visitor, &format!("/buckets/{bucket}/audit"))) }
     }
 }

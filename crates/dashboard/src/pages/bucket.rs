@@ -7,7 +7,7 @@ pub(crate) mod history;
 mod patch;
 pub(crate) mod schedules;
 mod settings;
-mod trail;
+pub(crate) mod trail;
 mod wanted;
 
 use std::sync::Arc;

@@ -1,7 +1,9 @@
 //! `/`: all buckets, after their problems and warnings.
 
+mod listed;
 mod live;
 mod live_parts;
+mod pauses;
 mod redis_notices;
 
 use axum::extract::{Query, State};
@@ -12,16 +14,17 @@ use maud::{Markup, html};
 
 pub(crate) use self::live::events;
 
+use self::listed::Listed;
 use self::live_parts::{MOST_CARDS, attention, of_redis, summary, unavailable};
+use self::pauses::{LivePauses, Pauses};
 use crate::dashboard::Dashboard;
-use crate::model::bucket::{Bucket, ListedBucket, Row, Summary};
+use crate::model::bucket::Row;
 use crate::model::history::History;
 use crate::pages::playground;
 use crate::parts::layout::{self, Page};
 use crate::parts::table::{self, Sparklines, TableQuery};
-use crate::parts::{card, drawing, strips, teach};
+use crate::parts::{card, drawing, strips, teach, when};
 use crate::web::api::escaped;
-use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
 use crate::web::visitor::wants_page;
 
@@ -38,7 +41,7 @@ pub(crate) async fn show(
         Ok(visitor) => visitor,
         Err(answer) => return answer,
     };
-    let (listed, of_redis) = join(listed(&page, &visitor), of_redis(&page, &visitor)).await;
+    let (listed, of_redis) = join(listed::read(&page, &visitor), of_redis(&page, &visitor)).await;
     match listed {
         Ok(listed) => {
             let shown = shown(&page, &visitor, &listed, &query).await;
@@ -90,7 +93,8 @@ struct Shown {
 
 async fn shown(page: &Dashboard, visitor: &Visitor, listed: &Listed, query: &TableQuery) -> Shown {
     if listed.count() <= MOST_CARDS {
-        return Shown { buckets: cards(listed), live: live::path(&listed.names(), listed.count()) };
+        let pauses = LivePauses::default().at(page, visitor, &when::now().to_string(), &listed.states).await;
+        return Shown { buckets: cards(listed, &pauses), live: live::path(&listed.names(), listed.count()) };
     }
     let selection = query.select(listed.rows());
     let names: Vec<&str> = selection.rows.iter().map(|row| row.name.as_str()).collect();
@@ -102,18 +106,18 @@ async fn shown(page: &Dashboard, visitor: &Visitor, listed: &Listed, query: &Tab
     Shown { buckets, live: live::path(&names, listed.count()) }
 }
 
-fn cards(listed: &Listed) -> Markup {
+fn cards(listed: &Listed, pauses: &Pauses) -> Markup {
     html! {
         @if listed.count() == 0 {
-            section.state {
+            (teach::empty(&html! {
                 p { "No bucket is configured, or your key may see none. A bucket is a section of the configuration:" }
                 (teach::command(FIRST_BUCKET))
-            }
+            }))
         } @else {
             @if listed.count() > 1 { (summary(&listed.summary())) }
-            @if listed.count() > 3 { (search()) }
+            @if listed.count() > 1 { (search()) }
             div.cards {
-                @for bucket in &listed.states { (card::of(bucket)) }
+                @for bucket in &listed.states { (card::of(bucket, pauses.entry_of(bucket))) }
                 @for name in &listed.unavailable { (unavailable(name)) }
             }
             (legend())
@@ -149,48 +153,4 @@ fn legend() -> Markup {
             span { span.swatch.in-flight {} "in flight: being delivered" }
         }
     }
-}
-
-struct Listed {
-    states: Vec<Bucket>,
-    unavailable: Vec<String>,
-}
-
-impl Listed {
-    fn count(&self) -> usize {
-        self.states.len() + self.unavailable.len()
-    }
-
-    fn names(&self) -> Vec<&str> {
-        let names = self.states.iter().map(|bucket| &bucket.name);
-        names.chain(&self.unavailable).map(String::as_str).collect()
-    }
-
-    fn summary(&self) -> Summary {
-        let mut all = Summary { buckets: self.count() as u64, ..Summary::default() };
-        for bucket in &self.states {
-            all.level += bucket.level;
-            all.capacity += bucket.capacity;
-            all.dead += bucket.dead;
-            all.buckets_with_dead += u64::from(bucket.dead > 0);
-            all.paused += u64::from(bucket.paused);
-            all.add_rates(bucket);
-        }
-        all
-    }
-
-    fn rows(&self) -> Vec<Row> {
-        self.states.iter().map(Bucket::row).collect()
-    }
-}
-
-async fn listed(page: &Dashboard, visitor: &Visitor) -> Result<Listed, Failure> {
-    let mut listed = Listed { states: Vec::new(), unavailable: Vec::new() };
-    for item in page.api().list(visitor, "/v1/buckets").await? {
-        match item {
-            ListedBucket::State(bucket) => listed.states.push(*bucket),
-            ListedBucket::Unavailable { name } => listed.unavailable.push(name),
-        }
-    }
-    Ok(listed)
 }

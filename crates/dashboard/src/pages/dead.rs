@@ -17,7 +17,7 @@ use crate::pages::dead_query::DeadQuery;
 use crate::pages::done::Done;
 use crate::pages::{dead_groups, replays};
 use crate::parts::layout::{self, Page};
-use crate::parts::{self, action, listing, when};
+use crate::parts::{self, action, listing, teach, when};
 use crate::web::answer;
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
@@ -104,19 +104,7 @@ fn list(
     groups: Option<&LetterGroups>,
 ) -> Markup {
     if letters.items.is_empty() && letters.next.is_none() {
-        return html! {
-            section.state {
-                @if wanted.is_filtered() { p { "No dead letter matches. " a href=(path) { "Show all" } } }
-                @else {
-                    p { "No dead letters." }
-                    p.faint {
-                        "A job is dead-lettered when the upstream refuses it permanently, or all its attempts have \
-                            failed. "
-                        "It can then be inspected, edited, replayed, exported or deleted here."
-                    }
-                }
-            }
-        };
+        return teach::empty(&nothing(visitor, path, wanted));
     }
     let (count, what) = (letters.items.len(), ("dead letter", "dead letters"));
     let shown = listing::shown(count, what, wanted.cursor.is_none(), letters.next.is_none());
@@ -139,18 +127,28 @@ fn list(
     }
 }
 
+fn nothing(visitor: &Visitor, path: &str, wanted: &DeadQuery) -> Markup {
+    html! {
+        @if wanted.is_filtered() { p { "No dead letter matches. " a href=(path) { "Show all" } } }
+        @else {
+            p { "No dead letters." }
+            p.faint {
+                "A job is dead-lettered when the upstream refuses it permanently, or all its attempts have failed. It \
+                    can then be inspected, edited, replayed, exported or deleted here, and over the API:"
+            }
+            (teach::read(visitor, path))
+        }
+    }
+}
+
 /// Forms to find letters, as on the page of jobs.
 fn find_forms(path: &str, wanted: &DeadQuery) -> Markup {
     html! {
         div.toolbar {
             (listing::id_form(path))
             form.find method="get" action=(path) {
-                label for="caller" { "Caller" }
-                input.short #caller name="caller" placeholder="any" autocomplete="off" spellcheck="false"
-                    value=(wanted.caller.as_deref().unwrap_or_default());
-                label for="reason" { "Reason with" }
-                input #reason name="reason" type="search" placeholder="connect" autocomplete="off" spellcheck="false"
-                    value=(wanted.reason.as_deref().unwrap_or_default());
+                (listing::field("Caller", "caller", "any", wanted.caller.as_deref()))
+                (listing::field("Reason with", "reason", "connect", wanted.reason.as_deref()))
                 button type="submit" { "Find" }
             }
         }

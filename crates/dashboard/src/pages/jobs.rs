@@ -61,7 +61,7 @@ pub(crate) async fn show(
                 (listing::heading(&name, &html! { "Jobs" }, "/jobs"))
                 (done.show_of(&wanted.described()))
                 (find_forms(&path, &wanted))
-                @if wanted.key().is_some() { section.state { p { "No job has this idempotency key." } } }
+                @if wanted.key().is_some() { (teach::empty(&html! { p { "No job has this idempotency key." } })) }
                 @else {
                     div.toolbar {
                         (states(&path, &wanted))
@@ -136,16 +136,16 @@ fn items(path: &str, wanted: &JobsQuery, jobs: &List<Job>, teach: &Markup) -> Ma
     let next = jobs.next.as_deref().map(|next| wanted.page(Some(next)));
     html! {
         @if jobs.items.is_empty() && next.is_some() {
-            section.state { p { "No job matches in the part of the list that was looked through." } }
+            (teach::empty(&html! { p { "No job matches in the part of the list that was looked through." } }))
         } @else if jobs.items.is_empty() && wanted.is_narrowed() {
-            section.state { p { "No job matches: " (wanted.described()) ". " a href=(path) { "Show all" } } }
+            (teach::empty(&html! { p { "No job matches: " (wanted.described()) ". " a href=(path) { "Show all" } } }))
         } @else if jobs.items.is_empty() {
-            section.state {
-                @let state = wanted.state();
-                @let label = STATES.iter().find(|(value, _)| *value == state).map_or("there", |(_, label)| label);
+            @let state = wanted.state();
+            @let label = STATES.iter().find(|(value, _)| *value == state).map_or("there", |(_, label)| label);
+            (teach::empty(&html! {
                 p { "No job is " (label) @if state.is_empty() { " now" } ". Submit one:" }
                 (teach)
-            }
+            }))
         } @else {
             div.scroll tabindex="0" role="region" aria-label="Jobs" { table {
                 (listing::head(&["id", "state", "accepted", "due", "#attempts", "caller", "end"]))
@@ -202,15 +202,9 @@ fn find_forms(path: &str, wanted: &JobsQuery) -> Markup {
             (listing::id_form(path))
             form.find method="get" action=(path) {
                 input type="hidden" name="state" value=(wanted.state());
-                label for="caller" { "Caller" }
-                input.short #caller name="caller" placeholder="any" autocomplete="off" spellcheck="false"
-                    value=(wanted.caller().unwrap_or_default());
-                label for="older-than" { "Older than" }
-                input.short #older-than name="older_than" placeholder="10m" autocomplete="off"
-                    value=(wanted.older_than().unwrap_or_default());
-                label for="key" { "Idempotency key" }
-                input #key name="key" type="search" placeholder="order-17" autocomplete="off" spellcheck="false"
-                    value=(wanted.key().unwrap_or_default());
+                (listing::field("Caller", "caller", "any", wanted.caller()))
+                (listing::field("Older than", "older_than", "10m", wanted.older_than()))
+                (listing::field("Idempotency key", "key", "order-17", wanted.key()))
                 button type="submit" { "Find" }
             }
         }

@@ -108,10 +108,10 @@ fn body(visitor: &Visitor, services: &[Ruled], tried: Option<&Tried<'_>>) -> Mar
         h1 { "Services" }
         p.faint { "Rate limits for services without a queue: a gateway asks whether a request may pass." }
         @if services.is_empty() {
-            section.state {
+            (teach::empty(&html! {
                 p { "No service has rules yet. Register one:" }
                 (first_rules(visitor))
-            }
+            }))
         }
         @for ruled in services {
             (one(visitor, ruled, tried.filter(|tried| tried.service == ruled.service.name)))

@@ -9,6 +9,7 @@ use maud::{Markup, html};
 
 use crate::model::bucket::Row;
 use crate::model::redis::Redis;
+use crate::parts::layout::detail::marked;
 use crate::parts::numbers;
 
 /// A full bucket with fewer jobs than this percentage of its capacity is full by bytes.
@@ -170,8 +171,8 @@ fn one(notice: &Notice) -> Markup {
     html! {
         li data-mood=(notice.mood) {
             span.shape aria-hidden="true" { @if notice.mood == "bad" { "■" } @else { "◆" } }
-            span { a href=(notice.link) { (notice.subject) } ": " (notice.what) "." }
-            @if !notice.what_to_do.is_empty() { span.todo { "→ " (notice.what_to_do) } }
+            span { a href=(notice.link) { (notice.subject) } ": " (marked(&notice.what)) "." }
+            @if !notice.what_to_do.is_empty() { span.todo { "→ " (marked(&notice.what_to_do)) } }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use crate::model::audit::AuditEntry;
 use crate::model::bucket::{Bucket, Row};
 use crate::parts::leak::State;
 use crate::parts::{drawing, leak, numbers};
@@ -11,7 +12,8 @@ pub(crate) fn id(name: &str) -> String {
     format!("bucket-{name}")
 }
 
-pub(crate) fn of(bucket: &Bucket) -> Markup {
+/// `paused_by`: the entry of the audit log about its pause.
+pub(crate) fn of(bucket: &Bucket, paused_by: Option<&AuditEntry>) -> Markup {
     let row = bucket.row();
     let state = State::of(&row);
     html! {
@@ -32,7 +34,7 @@ pub(crate) fn of(bucket: &Bucket) -> Markup {
                     (dead(&row))
                 }
             }
-            p.why { (leak::why(bucket)) }
+            p.why { (leak::why(bucket, paused_by)) }
         }
     }
 }

@@ -113,7 +113,7 @@ fn short(number: f64) -> String {
 fn mark(row: &Row, surface: f64) -> Markup {
     html! {
         svg.mark y=(short(surface - 8.0)) height="16" width="36" {
-            @if row.level > 0 { text x="34" y="12" { (numbers::share(row.level, row.capacity)) } }
+            @if row.level > 0 { text x="30" y="12" { (numbers::share(row.level, row.capacity)) } }
         }
     }
 }

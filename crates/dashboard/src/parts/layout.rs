@@ -1,5 +1,7 @@
 //! The layout of every page.
 
+pub(crate) mod detail;
+
 use axum::response::Response;
 use http::StatusCode;
 use maud::{DOCTYPE, Markup, html};
@@ -40,7 +42,7 @@ pub(crate) fn failed(visitor: Option<&Visitor>, failure: &Failure) -> Response {
         section.state role="alert" {
             (picture(failure.status))
             h1 { (failure.title) }
-            p { (marked(&sentence(&failure.detail))) }
+            p { (detail::sentence(&failure.detail)) }
             @if failure.status.is_server_error() && visitor.is_some_and(|visitor| !visitor.is_submitting) {
                 p.faint { "This page is tried again every 5 s." }
             }
@@ -139,28 +141,6 @@ fn keys() -> Markup {
             }
             form method="dialog" { button { "Close" } }
         }
-    }
-}
-
-/// Makes a detail of the API a sentence, unless it begins with the name of a member.
-fn sentence(detail: &str) -> String {
-    if detail.split_whitespace().next().is_some_and(|word| word.ends_with(':')) {
-        return detail.to_owned();
-    }
-    let mut characters = detail.chars();
-    let first = characters.next().map(|first| first.to_uppercase().collect::<String>());
-    first.unwrap_or_default() + characters.as_str()
-}
-
-/// Renders text between backticks as code.
-fn marked(text: &str) -> Markup {
-    // An odd one stands for itself.
-    let is_paired = text.matches('`').count().is_multiple_of(2);
-    html! {
-        @if !is_paired { (text) }
-        @else { @for (at, part) in text.split('`').enumerate() {
-            @if at % 2 == 1 { code { (part) } } @else { (part) }
-        } }
     }
 }
 

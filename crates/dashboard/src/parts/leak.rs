@@ -1,7 +1,13 @@
 //! The rate of a bucket, and what limits it.
 
+mod cut;
+mod state;
+
 use maud::{Markup, html};
 
+use self::cut::Cut;
+pub use self::state::State;
+use crate::model::audit::AuditEntry;
 use crate::model::bucket::{Bucket, Row};
 use crate::parts::{numbers, when};
 
@@ -12,42 +18,8 @@ const BACKLOG_S: f64 = 2.0;
 /// Minimum age of the oldest job: calls of younger jobs haven't ended yet.
 const MIN_AGE_MS: u64 = 10_000;
 const MOSTLY: f64 = 0.8;
-
-/// The name of a bucket's state, with a shape, because colour alone isn't accessible.
-pub struct State {
-    pub word: &'static str,
-    pub shape: &'static str,
-    /// `good`, `look` or `bad`.
-    pub mood: &'static str,
-}
-
-const fn state(shape: &'static str, word: &'static str, mood: &'static str) -> State {
-    State { word, shape, mood }
-}
-
-impl State {
-    #[must_use]
-    pub fn of(bucket: &Row) -> Self {
-        match bucket.reason.as_str() {
-            "paused" => state("‖", "paused", "look"),
-            "dead_full" | "outbox_full" => state("■", "stopped", "bad"),
-            _ if bucket.replicas == 0 && bucket.level > 0 => state("■", "no processor", "bad"),
-            _ if bucket.fails() => state("■", "failing", "bad"),
-            "held" => state("◆", "throttled", "look"),
-            "used_up" => state("◆", "quota used up", "look"),
-            "refusals" | "timeouts" => state("◆", "slowed", "look"),
-            _ if bucket.level >= bucket.capacity || bucket.refuses() => state("▲", "full", "bad"),
-            _ if bucket.replicas == 0 => state("○", "no processor", "look"),
-            _ if bucket.level == 0 => state("○", "empty", "good"),
-            _ if bucket.level == bucket.parked => state("○", "parked", "good"),
-            _ => state("●", "leaking", "good"),
-        }
-    }
-
-    pub(crate) fn badge(&self) -> Markup {
-        html! { span.badge data-mood=(self.mood) { span aria-hidden="true" { (self.shape) } " " (self.word) } }
-    }
-}
+/// The target of a bucket without a rate.
+const NO_RATE: &str = "no rate limit";
 
 /// Why the effective rate differs from the target: a sentence with a highlighted part.
 pub struct Why {
@@ -61,7 +33,7 @@ pub struct Why {
 impl Why {
     #[must_use]
     pub fn of(bucket: &Bucket) -> Self {
-        let target = bucket.pace.target.as_deref().unwrap_or("no rate limit");
+        let target = bucket.pace.target.as_deref().unwrap_or(NO_RATE);
         Self::with(&bucket.row(), Some(target))
     }
 
@@ -74,13 +46,18 @@ impl Why {
     fn with(row: &Row, target: Option<&str>) -> Self {
         let effective = row.effective_per_s.map_or_else(|| "less".to_owned(), numbers::per_second);
         let of_target = |before: &str, after: &str| target.map(|rate| format!("{before}{rate}{after}"));
-        let its_rate = || of_target(" Its rate is ", ".").unwrap_or_default();
-        let why = |main: &str, after: String| Self { before: "", main: main.to_owned(), for_ms: None, after };
-        let cut = |cause: &str| {
-            why(&format!("Cut to {effective}"), format!("{}: {cause}.", of_target(" of ", "").unwrap_or_default()))
+        let its_rate = || match target {
+            Some(NO_RATE) => " It has no rate limit.".to_owned(),
+            _ => of_target(" Its rate is ", ".").unwrap_or_default(),
         };
+        let why = |main: &str, after: String| Self { before: "", main: main.to_owned(), for_ms: None, after };
+        let no_processor = || why("No processor", format!(" serves it.{}", its_rate()));
         match row.reason.as_str() {
             "paused" => why("Paused", format!(". It fills until it is resumed.{}", its_rate())),
+            "dead_full" => why("Stopped", ": its dead letters are full.".to_owned()),
+            "outbox_full" => why("Stopped", ": its outbox is full until other buckets have room.".to_owned()),
+            // As in `State::of`.
+            _ if row.replicas == 0 && row.level > 0 => no_processor(),
             "held" => {
                 let why = why("Throttled by the upstream", format!(".{}", its_rate()));
                 Self { for_ms: row.held_for_ms, ..why }
@@ -90,12 +67,13 @@ impl Why {
                 let why = why("quota is used up", format!("{now}{}.", of_target(": ", "").unwrap_or_default()));
                 Self { before: "The ", for_ms: row.used_up_for_ms, ..why }
             }
-            "refusals" => cut("the upstream refuses calls"),
-            "timeouts" => cut("calls time out"),
-            "dead_full" => why("Stopped", ": its dead letters are full.".to_owned()),
-            "outbox_full" => why("Stopped", ": its outbox is full until other buckets have room.".to_owned()),
+            "refusals" | "timeouts" => {
+                let Cut { main, after } = Cut::of(row, target);
+                why(&main, after)
+            }
+            _ if row.replicas == 0 => no_processor(),
+            _ if row.fails() && !is_slow(row) => why("Most of its calls fail", format!(".{}", its_rate())),
             "no_rate" => why("", "Leaks as fast as the upstream answers: no rate limit is set.".to_owned()),
-            _ if row.replicas == 0 => why("No processor", format!(" serves it.{}", its_rate())),
             _ => match (slower(row), target) {
                 (Some(rate), _) => {
                     let after = format!(", slower than its rate of {}: {}.", target.unwrap_or(&effective), cause(row));
@@ -118,11 +96,15 @@ impl Why {
     }
 }
 
-pub(crate) fn why(bucket: &Bucket) -> Markup {
+/// `paused_by`: the entry of the audit log about the pause of a bucket.
+pub(crate) fn why(bucket: &Bucket, paused_by: Option<&AuditEntry>) -> Markup {
     let Why { before, main, for_ms, after } = Why::of(bucket);
     html! {
         (before)
         @if !main.is_empty() { strong { (main) } }
+        @if let Some(entry) = paused_by {
+            " " (when::ago(&entry.at)) @if let Some(key) = &entry.key { " by key " code { (key) } }
+        }
         @if let Some(ms) = for_ms { " until " (when::clock_in(ms)) }
         (after)
     }
@@ -140,7 +122,7 @@ pub fn empties(bucket: &Row) -> Option<String> {
         _ => None,
     };
     if let Some(ms) = stops_for {
-        return Some(format!("over {}", numbers::time(ms)));
+        return Some(format!("> {}", numbers::time(ms)));
     }
     let rate = slower(bucket).or_else(|| unlimited(bucket)).or(bucket.effective_per_s).filter(|rate| *rate > 0.0)?;
     Some(numbers::time(ms_for(ready, rate)))

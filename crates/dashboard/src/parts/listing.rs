@@ -28,10 +28,23 @@ pub(crate) fn head(columns: &[&str]) -> Markup {
 pub(crate) fn id_form(path: &str) -> Markup {
     html! {
         form.find method="get" action=(path) {
-            label for="id" { "Job id" }
-            input #id name="id" type="search" placeholder="1700000000000-0" autocomplete="off" spellcheck="false"
-                data-search-field;
+            span.field {
+                label for="id" { "Job id" }
+                input #id name="id" type="search" placeholder="1700000000000-0" autocomplete="off" spellcheck="false"
+                    data-search-field;
+            }
             button type="submit" { "Show" }
+        }
+    }
+}
+
+/// A field of a form that finds items.
+pub(crate) fn field(label: &str, name: &str, example: &str, value: Option<&str>) -> Markup {
+    html! {
+        span.field {
+            label for=(name) { (label) }
+            input id=(name) name=(name) type="search" placeholder=(example) autocomplete="off" spellcheck="false"
+                value=(value.unwrap_or_default());
         }
     }
 }

@@ -17,10 +17,7 @@ pub(crate) fn now(visitor: &Visitor, bucket: &Bucket, paused_by: Option<&AuditEn
             (drawing::bucket(&row))
             div {
                 header {
-                    p {
-                        (state.badge()) " " (leak::why(bucket))
-                        @if let Some(entry) = paused_by { (paused(entry)) }
-                    }
+                    p { (state.badge()) " " (leak::why(bucket, paused_by)) }
                     @if visitor.may("operate") { (pause(visitor, bucket)) }
                 }
                 dl.tiles { (tiles(bucket, &row)) }
@@ -41,10 +38,6 @@ pub(crate) fn unavailable() -> Markup {
             p { (card::unavailable()) " Its state can't be read now." }
         }
     }
-}
-
-fn paused(entry: &AuditEntry) -> Markup {
-    html! { " Paused " (when::ago(&entry.at)) @if let Some(key) = &entry.key { " by key " code { (key) } } "." }
 }
 
 fn pause(visitor: &Visitor, bucket: &Bucket) -> Markup {

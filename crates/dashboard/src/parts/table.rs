@@ -10,7 +10,7 @@ use self::selection::COLUMNS;
 pub(crate) use self::selection::{Selection, TableQuery};
 use crate::model::bucket::Row;
 use crate::parts::leak::State;
-use crate::parts::{bar, card, numbers};
+use crate::parts::{bar, card, numbers, teach};
 use crate::web::api::escaped;
 
 /// A chart of the level in the last hour, by bucket.
@@ -20,7 +20,7 @@ pub(crate) fn of(query: &TableQuery, selection: &Selection, sparklines: &Sparkli
     html! {
         (search(query))
         @if selection.rows.is_empty() {
-            section.state { p { "No bucket has such a name." } }
+            (teach::empty(&html! { p { "No bucket has such a name." } }))
         } @else {
             div.scroll tabindex="0" role="region" aria-label="Buckets" {
                 table {

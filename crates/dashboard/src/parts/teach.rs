@@ -19,8 +19,25 @@ pub(crate) fn command(text: &str) -> Markup {
     }
 }
 
+/// The command that reads what a page shows; `path` is that of the page, which the API has under `/v1`.
+pub(crate) fn read(visitor: &Visitor, path: &str) -> Markup {
+    command(&format!("curl {}/v1{path}{}", visitor.api.origin(), key(visitor)))
+}
+
 /// The command that submits a job.
 pub(crate) fn submit(visitor: &Visitor, bucket: &str) -> Markup {
     let (address, key) = (visitor.api.origin(), key(visitor));
     command(&format!("curl {address}/v1/buckets/{bucket}/jobs{key} --json '{{\"hello\":\"world\"}}'"))
+}
+
+/// The place of a list that is empty, with a picture. `content` says why it is empty, or what fills it.
+pub(crate) fn empty(content: &Markup) -> Markup {
+    html! {
+        section.state {
+            svg.picture data-picture="empty" viewBox="0 0 48 48" width="64" height="64" aria-hidden="true" {
+                path d="M8 12h32l-4 28H12z" {}
+            }
+            (content)
+        }
+    }
 }

@@ -143,9 +143,9 @@ fn a_bucket_that_makes_no_call_before_a_known_time_empties_after_it() {
     state["pace"] = json!({ "target": "2/h", "effective_per_s": 0.0, "reason": "used_up", "held_for_ms": null });
     assert_eq!(shown(&state), None, "an intake of an earlier version doesn't say until when");
     state["pace"]["used_up_for_ms"] = 7_500_000.into();
-    assert_eq!(shown(&state).as_deref(), Some("over 2 h 5 min"));
+    assert_eq!(shown(&state).as_deref(), Some("> 2 h 5 min"));
     state["pace"] = json!({ "target": "2/h", "effective_per_s": 0.0, "reason": "held", "held_for_ms": 7_500_000 });
-    assert_eq!(shown(&state).as_deref(), Some("over 2 h 5 min"));
+    assert_eq!(shown(&state).as_deref(), Some("> 2 h 5 min"));
     state["pace"]["reason"] = "paused".into();
     assert_eq!(shown(&state), None, "nobody knows for how long");
 }

@@ -8,7 +8,7 @@ use http::{StatusCode, Uri};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{api, asked, bucket, over, submitted, text};
+use super::{api, asked, bucket, over, redis, submitted, text};
 use crate::model::bucket::Bucket;
 use crate::parts::leak::Why;
 use crate::parts::{attention, when};
@@ -160,4 +160,13 @@ fn a_bucket_that_is_full_of_bytes_names_the_setting_that_bounds_them() {
         let (said, to_do) = notice(level, need);
         assert!(said == what && to_do.contains(setting), "{level} {need}: {said} {to_do}");
     }
+}
+
+#[test]
+fn settings_in_a_finding_about_redis_are_code() {
+    let mut redis = redis(1);
+    redis["servers"][0]["findings"][0]["what_to_do"] = json!("set `appendonly yes` in Redis");
+    let notices = attention::of_redis(&serde_json::from_value(redis).unwrap());
+    let list = attention::list(notices).into_string();
+    assert!(list.contains("set <code>appendonly yes</code> in Redis"), "{list}");
 }

@@ -63,7 +63,10 @@ pub(super) async fn open(server: &Client, states: &[String]) -> Result<(Installa
 /// The notices about Redis; empty if the request fails, as a failure of Redis then shows in the buckets.
 async fn of_redis(server: &Client) -> Vec<Notice> {
     let Ok(redis) = server.get("/v1/redis").await else { return Vec::new() };
-    serde_json::from_value::<Redis>(redis).map_or_else(|_| Vec::new(), |redis| frame::of_redis(&redis))
+    let Ok(redis) = serde_json::from_value::<Redis>(redis) else { return Vec::new() };
+    // Only a playground has this route.
+    let is_playground = server.get("/v1/dev/upstream").await.is_ok();
+    frame::of_redis(&if is_playground { redis.of_playground() } else { redis })
 }
 
 /// The next frame. Returns `None` if the server has ended the stream.

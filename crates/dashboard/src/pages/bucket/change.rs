@@ -13,7 +13,7 @@ use super::wanted::{Change, Wanted, changes, query};
 use super::{current, patch};
 use crate::dashboard::Dashboard;
 use crate::model::bucket::Bucket;
-use crate::parts::layout::{self, Page};
+use crate::parts::layout::{self, Page, detail};
 use crate::parts::{action, listing};
 use crate::web::answer;
 use crate::web::api::escaped;
@@ -69,7 +69,9 @@ async fn body(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &Wanted) 
             (conflict(&changes))
             (table(&changes))
             @if let Some(refusal) = &refusal {
-                p.note data-mood="bad" role="alert" { strong { (refusal.title) } ". " (refusal.detail) }
+                p.note data-mood="bad" role="alert" {
+                    strong { (refusal.title) } ". " (detail::sentence(&refusal.detail))
+                }
             } @else {
                 @for note in notes(&bucket, &changes) { p.note { (note) } }
             }

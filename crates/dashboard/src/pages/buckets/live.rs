@@ -9,6 +9,7 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::live_parts::{MOST_CARDS, attention, attention_of_many, summary, unavailable};
+use super::pauses::{LivePauses, Pauses};
 use super::redis_notices::RedisNotices;
 use crate::dashboard::Dashboard;
 use crate::live::watcher::Watcher;
@@ -39,20 +40,23 @@ pub(crate) async fn events(
 ) -> Response {
     let names: Vec<String> = shown.names.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
     let (dashboard, viewer, states) = (page.clone(), visitor.clone(), names.clone());
-    let (notices, names, of) = (RedisNotices::default(), Arc::new(names), shown.of);
+    let (notices, pauses, names, of) = (RedisNotices::default(), LivePauses::default(), Arc::new(names), shown.of);
     let draw = move |frame: Arc<Frame>| {
         let (dashboard, viewer, notices) = (dashboard.clone(), viewer.clone(), notices.clone());
-        let names = Arc::clone(&names);
+        let (pauses, names) = (pauses.clone(), Arc::clone(&names));
         async move {
             let others = notices.at(&dashboard, &viewer, &frame).await;
-            parts(&frame, &names, of, &others)
+            // Rows of a table don't show who paused a bucket.
+            let with_cards = if of_few(&frame) { &frame.states[..] } else { &[] };
+            let pauses = pauses.at(&dashboard, &viewer, &frame.at, with_cards).await;
+            parts(&frame, &names, of, &others, &pauses)
         }
     };
     live::events(&page, &visitor, &states, draw).await
 }
 
 /// The parts for a frame. `None` if buckets were added or removed since the page was loaded.
-fn parts(frame: &Frame, names: &[String], of: Option<u64>, others: &[Notice]) -> Option<Vec<Part>> {
+fn parts(frame: &Frame, names: &[String], of: Option<u64>, others: &[Notice], pauses: &Pauses) -> Option<Vec<Part>> {
     let gone: Vec<&String> = frame.unavailable.iter().filter(|name| names.contains(name)).collect();
     if of.is_some_and(|of| of != frame.summary.buckets) || frame.states.len() + gone.len() != names.len() {
         return None;
@@ -65,7 +69,9 @@ fn parts(frame: &Frame, names: &[String], of: Option<u64>, others: &[Notice]) ->
     };
     parts.push(("attention".to_owned(), attention));
     if of_few(frame) {
-        parts.extend(frame.states.iter().map(|bucket| (card::id(&bucket.name), card::of(bucket))));
+        parts.extend(
+            frame.states.iter().map(|bucket| (card::id(&bucket.name), card::of(bucket, pauses.entry_of(bucket)))),
+        );
         parts.extend(gone.iter().map(|name| (card::id(name), unavailable(name))));
     } else {
         let rows = frame.states.iter().map(Bucket::row);

@@ -9,8 +9,8 @@ use crate::parts::attention::{self, Notice};
 use crate::parts::{card, numbers};
 use crate::web::identity::Visitor;
 
-/// Maximum number of cards; more buckets are shown as a table.
-pub(super) const MOST_CARDS: usize = 30;
+/// Maximum number of cards; from thirty buckets on there is a table.
+pub(super) const MOST_CARDS: usize = 29;
 
 /// As [`attention`], for a frame without rows for all buckets.
 pub(super) fn attention_of_many(frame: &Frame, others: &[Notice]) -> Markup {
@@ -35,11 +35,7 @@ pub(super) async fn of_redis(page: &Dashboard, visitor: &Visitor) -> Vec<Notice>
         return Vec::new();
     }
     let redis = page.api().get::<Redis>(visitor, "/v1/redis").await;
-    let redis = redis.map(|redis| Redis {
-        // A playground may lack persistence and memory.
-        memory_warning: redis.memory_warning.filter(|_| !page.has_playground()),
-        ..redis
-    });
+    let redis = redis.map(|redis| if page.has_playground() { redis.of_playground() } else { redis });
     redis.map(|redis| attention::of_redis(&redis)).unwrap_or_default()
 }
 

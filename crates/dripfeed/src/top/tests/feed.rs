@@ -49,14 +49,37 @@ fn frame(at: &str) -> Json {
     })
 }
 
-#[tokio::test]
-async fn notices_about_redis_are_current() {
+/// A client of these routes.
+async fn client(routes: Router) -> Client {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(axum::serve(listener, server()).into_future());
+    tokio::spawn(axum::serve(listener, routes).into_future());
+    Client::new(format!("http://{address}")).unwrap()
+}
+
+#[tokio::test]
+async fn a_playground_needs_no_memory_as_on_the_page() {
+    let redis = async || {
+        let mut redis = redis(1);
+        redis["memory_warning"] = json!("maxmemory isn't set");
+        redis.to_string()
+    };
+    let routes = || {
+        let key = async || json!({ "scopes": ["read"], "all_buckets": true }).to_string();
+        Router::new().route("/v1/key", get(key)).route("/v1/redis", get(redis)).route("/v1/events", get(async || ""))
+    };
+    let playground = routes().route("/v1/dev/upstream", get(async || json!({ "mode": "normal" }).to_string()));
+    for (routes, expected) in [(routes(), 2), (playground, 1)] {
+        let (installation, _) = feed::open(&client(routes).await, &[]).await.unwrap();
+        assert_eq!(installation.of_redis.len(), expected);
+    }
+}
+
+#[tokio::test]
+async fn notices_about_redis_are_current() {
     let (_wanted, wants) = watch::channel(Vec::new());
     let (publish, mut events) = mpsc::channel(1);
-    tokio::spawn(feed::run(Client::new(format!("http://{address}")).unwrap(), wants, publish));
+    tokio::spawn(feed::run(client(server()).await, wants, publish));
     let expected = ["opened", "finding 1", "frame", "frame", "finding 2", "frame"];
     let mut received = Vec::new();
     while received.len() < expected.len() {
