@@ -47,7 +47,7 @@ impl Progress {
             None => {
                 let times = || page.iter().filter_map(time);
                 self.first = self.first.or_else(|| times().next());
-                if let (Some(first), Some(last)) = (self.first, times().last()) {
+                if let (Some(first), Some(last)) = (self.first, times().next_back()) {
                     self.bar.set_position(part(first, last, self.end));
                 }
                 self.bar.set_message(format!("{} {per_second}", self.written));
