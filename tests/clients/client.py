@@ -9,7 +9,8 @@ import time
 from dripfeed_client import Client
 from dripfeed_client.api.dead_letters import list_dead_letters, replay_dead_letter
 from dripfeed_client.api.jobs import cancel_job, get_job, submit_batch, submit_job
-from dripfeed_client.models import BatchItemAdmitted, BatchItemRefused, BatchJsonItem, BatchOptions, Problem, Receipt
+from dripfeed_client.models import BatchBytesItem, BatchItemAdmitted, BatchItemRefused, BatchJsonItem, BatchOptions
+from dripfeed_client.models import Problem, Receipt
 
 PATIENCE_S = 60
 client = Client(base_url=sys.argv[1])
@@ -54,9 +55,11 @@ assert cancel_job.sync_detailed("orders", parked.id, client=client).status_code 
 assert ended("orders", parked.id) == "cancelled"
 
 items = [BatchJsonItem(body=1), BatchJsonItem(body=2, options=BatchOptions(method="CONNECT"))]
+items.append(BatchBytesItem(body_base64="AAEC", content_type="application/octet-stream"))
 batch = submit_batch.sync("orders", client=client, body=items)
 assert isinstance(batch.items[0], BatchItemAdmitted) and isinstance(batch.items[1], BatchItemRefused), batch
 assert batch.items[1].problem.code == "bad_option", batch
+assert ended("orders", batch.items[2].id) == "delivered"
 
 dead = push("broken")
 assert ended("broken", dead.id) == "dead"

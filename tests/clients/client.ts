@@ -58,11 +58,17 @@ assert.equal(await ended("orders", parked.id), "cancelled");
 
 const batch = await client.POST("/v1/buckets/{bucket}/jobs/batch", {
   params: { path: { bucket: "orders" } },
-  body: [{ body: 1 }, { body: 2, options: { method: "CONNECT" } }],
+  body: [
+    { body: 1 },
+    { body: 2, options: { method: "CONNECT" } },
+    { body_base64: "AAEC", content_type: "application/octet-stream" },
+  ],
 });
-const [admitted, bad] = batch.data?.items ?? [];
+const [admitted, bad, bytes] = batch.data?.items ?? [];
 assert(admitted && "id" in admitted);
 assert(bad && "problem" in bad && bad.problem.code === "bad_option");
+assert(bytes && "id" in bytes);
+assert.equal(await ended("orders", bytes.id), "delivered");
 
 const dead = await push("broken");
 assert.equal(await ended("broken", dead.id), "dead");

@@ -1,6 +1,7 @@
 //! What operators do, and what they leave behind.
 
 mod client;
+mod client_in_tower;
 mod dead;
 mod doctor;
 mod edited_replay;

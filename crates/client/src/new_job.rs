@@ -90,6 +90,12 @@ impl NewJob {
         self.option(OptionName::Group, group)
     }
 
+    /// Sets which targets of the bucket's `on_outcome` get this job's outcome: names separated by commas, or `none`.
+    #[must_use]
+    pub fn on_outcome(self, targets: impl Into<String>) -> Self {
+        self.option(OptionName::OnOutcome, targets)
+    }
+
     /// Sets the number of retries after the first attempt.
     #[must_use]
     pub fn retries(self, retries: u32) -> Self {
@@ -150,31 +156,4 @@ fn random_key() -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-    use super::*;
-
-    #[test]
-    fn options_are_headers() {
-        let job = NewJob::json(&1).unwrap().delay(Duration::from_millis(1500)).header("X-A", "1").idempotency_key("k");
-        let headers = job.delay(Duration::from_secs(90)).keyed().headers().unwrap();
-        let shown: Vec<_> =
-            headers.iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect();
-        assert_eq!(shown.len(), 4, "{shown:?}");
-        for header in ["content-type: application/json", "idempotency-key: k", "dripfeed-delay: 1m 30s"] {
-            assert!(shown.iter().any(|shown| shown == header), "{shown:?}");
-        }
-    }
-
-    #[test]
-    fn an_option_that_no_header_can_contain_is_refused() {
-        assert_eq!(NewJob::new("").path("a\nb").headers(), Err(BadOption::Value("dripfeed-path".to_owned())));
-        assert_eq!(NewJob::new("").header("a b", "1").headers(), Err(BadOption::HeaderName("a b".to_owned())));
-    }
-
-    #[test]
-    fn generated_idempotency_keys_are_unique() {
-        let key = || NewJob::new("").keyed().options;
-        assert_ne!(key(), key());
-    }
-}
+mod tests;

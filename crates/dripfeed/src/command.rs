@@ -54,7 +54,7 @@ pub(crate) enum Command {
     Top(top::Arguments),
     /// Show counts, rates and latencies of a bucket over time
     History(history::Arguments),
-    /// Summarize a bucket: jobs accepted, outcomes, and latencies of the outcomes that are kept
+    /// Summarize a bucket over a window: jobs accepted and refused, outcomes, and latencies of delivered jobs
     Report(report::Arguments),
     /// List, export or cancel the jobs of a bucket
     Jobs(jobs::Arguments),

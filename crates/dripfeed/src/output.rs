@@ -1,5 +1,7 @@
 //! Output of commands: data on standard output, as a table or as JSON; messages on standard error.
 
+pub(crate) mod progress_bar;
+
 use std::io::{self, IsTerminal as _, Write as _};
 
 use clap::ValueEnum;
@@ -22,6 +24,11 @@ pub(crate) type Column = (&'static str, fn(&Json) -> String);
 /// When standard output can't be written to.
 pub(crate) fn line(text: impl AsRef<str>) -> io::Result<()> {
     write(format!("{}\n", text.as_ref()))
+}
+
+/// Returns a text that others wrote as it is to be printed: on a terminal, control characters are escaped.
+pub(crate) fn for_reader(text: String) -> String {
+    if io::stdout().is_terminal() { escape_controls(&text) } else { text }
 }
 
 /// Prints bytes that others wrote. Text gets a final line break; on a terminal, control characters are escaped.

@@ -2,6 +2,7 @@
 //! headers in `intake.redact` are masked. Payloads need a key with the scope `inspect`.
 
 mod csv;
+mod progress;
 
 use std::io::{self, BufWriter, Write as _};
 use std::time::Duration;
@@ -9,9 +10,9 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use dripfeed_client::{Client, Retries};
 use dripfeed_job::BucketName;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value as Json;
 
+use self::progress::Progress;
 use crate::client::ConnectionArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -59,10 +60,10 @@ pub(super) fn refuse_output(connection: &ConnectionArgs) -> Result<(), Failure> 
 pub(super) async fn run(server: &Client, what: Exported<'_>, arguments: ExportArgs) -> Result<(), Failure> {
     let Exported { path, mut filters, columns, about } = what;
     filters.push(("redacted", "true".to_owned()));
-    let bar = bar(about);
+    let until = filters.iter().find(|(name, _)| *name == "until").map(|(_, until)| until.as_str());
+    let mut progress = Progress::new(about, until);
     let mut pages = server.list(path, &filters, usize::MAX);
     let mut out = BufWriter::new(io::stdout().lock());
-    let mut written = 0_u64;
     let head = (arguments.format == ExportFormat::Csv).then(|| csv::head(columns));
     if !is_read(head.map_or(Ok(()), |head| out.write_all(head.as_bytes())))? {
         return Ok(());
@@ -73,24 +74,24 @@ pub(super) async fn run(server: &Client, what: Exported<'_>, arguments: ExportAr
             Ok(None) => break,
             Err(error) => {
                 is_read(out.flush())?;
-                bar.finish_and_clear();
-                if written > 0 {
-                    output::say(format_args!("incomplete: {written} written; run it again"));
+                progress.finish();
+                if progress.written() > 0 {
+                    output::say(format_args!("incomplete: {} written; run it again", progress.written()));
                 }
                 return Err(error.into());
             }
         };
-        let text: String = page.iter().map(|item| line(item, columns, arguments.format)).collect();
-        if !is_read(out.write_all(text.as_bytes()).and_then(|()| out.flush()))? {
-            bar.finish_and_clear();
+        let text = output::for_reader(page.iter().map(|item| line(item, columns, arguments.format)).collect());
+        let write = || out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        if !is_read(progress.without_bar(write))? {
+            progress.finish();
             return Ok(());
         }
-        written += page.len() as u64;
-        bar.set_position(written);
+        progress.wrote(&page);
         pages.retry(Retries::within(PATIENCE));
     }
-    bar.finish_and_clear();
-    output::say(format_args!("{written} written"));
+    progress.finish();
+    output::say(format_args!("{} written", progress.written()));
     Ok(())
 }
 
@@ -104,16 +105,6 @@ fn line(item: &Json, columns: &[CsvColumn], format: ExportFormat) -> String {
         ExportFormat::Ndjson => format!("{item}\n"),
         ExportFormat::Csv => csv::row(item, columns),
     }
-}
-
-/// Draws on standard error, if that is a terminal.
-fn bar(about: Option<u64>) -> ProgressBar {
-    let bar = about.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
-    let template = if about.is_some() { "{bar:32} {pos}/{len} {per_sec}" } else { "{spinner} {pos} {per_sec}" };
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar
 }
 
 /// Returns `false` if the reader has closed the pipe, which is no error.

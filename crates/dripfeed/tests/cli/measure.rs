@@ -28,7 +28,10 @@ async fn a_bench_submits_at_its_rate_and_a_report_sums_it_up() {
     assert_eq!(counts, [50, 3, 47, 0], "{found}");
     assert_eq!((&found["refused_by_code"]["bucket_full"], &found["due_per_s"]), (&47.into(), &50.0.into()));
     assert!(found["latency_ms"]["p99"].as_f64() > Some(0.0), "{found}");
-    assert!(fs::read_to_string(&of_bench).unwrap().contains("latency from when a submission was due"));
+    let chart = fs::read_to_string(&of_bench).unwrap();
+    for shown in ["latency from when a submission was due", "50 due, 3 accepted, 47 refused, 0 failed", "; p50 "] {
+        assert!(chart.contains(shown), "{shown}: {chart}");
+    }
 
     let report = || run(&["report", "mail", "--window", "5m", "--svg", &of_report, "-o", "json"]);
     // The history is a second behind.
@@ -39,7 +42,11 @@ async fn a_bench_submits_at_its_rate_and_a_report_sums_it_up() {
     // It goes on from the intake's first look, which on a busy machine comes after the first submissions.
     assert!((1..=3).contains(&found["counts"]["accepted"].as_u64().unwrap()), "{found}");
     assert_eq!(found["latency_ms"], Json::Null, "{found}");
-    assert!(fs::read_to_string(&of_report).unwrap().contains("jobs per slot"));
+    let chart = fs::read_to_string(&of_report).unwrap();
+    let from = format!("minutes since {}", found["from"].as_str().unwrap());
+    for shown in ["the last 5m: jobs in each 5s", "refused 47", &from] {
+        assert!(chart.contains(shown), "{shown}: {chart}");
+    }
     let table = run(&["report", "mail"]);
     assert!(table.out.lines().any(|line| line.split_whitespace().eq(["Refused", "47"])), "{}", table.out);
     intake.end().await;

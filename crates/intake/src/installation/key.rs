@@ -30,7 +30,7 @@ pub(crate) struct KeyInfo {
 /// Returns the permissions of the caller's key.
 #[utoipa::path(
     get, path = "/v1/key", tag = "installation",
-    operation_id = "get_key",
+    operation_id = "get_own_key",
     responses((status = 200, description = "The key", body = KeyInfo), responses::OfAll)
 )]
 pub(crate) async fn key(

@@ -6,7 +6,7 @@ use utoipa::openapi::schema::{ArrayItems, Schema, SchemaType, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{InfoBuilder, OpenApi, PathItem, Ref, RefOr, path::Operation};
 
-use crate::openapi::responses;
+use crate::openapi::{formats, responses};
 
 /// Completes the description that the routes collected.
 pub(crate) fn complete(mut api: OpenApi) -> OpenApi {
@@ -20,6 +20,7 @@ pub(crate) fn complete(mut api: OpenApi) -> OpenApi {
         .build();
     let components = api.components.get_or_insert_default();
     components.schemas.extend(responses::schemas());
+    components.schemas.extend(formats::words());
     components.add_security_scheme("bearer", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
     let header = SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new("Dripfeed-Key")));
     components.add_security_scheme("key", header);
@@ -47,17 +48,17 @@ fn name_items_of_lists(schemas: &mut BTreeMap<String, RefOr<Schema>>) {
     }
 }
 
-/// One handler may serve several methods; each operation needs a distinct id.
+/// One handler may serve several methods; each operation needs a distinct id, which then ends with the method.
 fn make_operation_ids_distinct(api: &mut OpenApi) {
-    let mut used = BTreeSet::new();
-    for item in api.paths.paths.values_mut() {
-        for (method, operation) in operations(item) {
-            let Some(id) = &mut operation.operation_id else { continue };
-            if !used.insert(id.clone()) {
-                *id = format!("{id}_{method}");
-                used.insert(id.clone());
-            }
-        }
+    let ids =
+        api.paths.paths.values_mut().flat_map(operations).filter_map(|(_, operation)| operation.operation_id.clone());
+    let mut uses = BTreeMap::<String, usize>::new();
+    ids.for_each(|id| *uses.entry(id).or_default() += 1);
+    for (method, operation) in api.paths.paths.values_mut().flat_map(operations) {
+        let Some(id) = operation.operation_id.as_mut().filter(|id| uses.get(*id).is_some_and(|uses| *uses > 1)) else {
+            continue;
+        };
+        *id = format!("{id}_{method}");
     }
 }
 

@@ -2,8 +2,8 @@
 
 use dripfeed_bucket::NO_LIMIT;
 use dripfeed_job::{chain, duration, group, idempotency, priority, rate, share, size};
-use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 const TIME: &str = concat!(
@@ -40,13 +40,31 @@ formats! {
     OutcomeTargets: chain::PATTERN, "events,mail";
 }
 
+/// Words that stand for a value. They are named, so that a generated client has one readable type for each.
+pub(crate) const NO_LIMIT_WORD: &str = "NoLimit";
+pub(crate) const FREE_ROOM_WORD: &str = "FreeRoom";
+pub(crate) const FAIR_BY_WORDS: &str = "FairBy";
+const NO_ANSWER_WORD: &str = "NoAnswer";
+
+pub(crate) fn words() -> impl Iterator<Item = (String, RefOr<Schema>)> {
+    let words: [(&str, &[&str]); 4] = [
+        (NO_LIMIT_WORD, &[NO_LIMIT]),
+        (FREE_ROOM_WORD, &["free"]),
+        (FAIR_BY_WORDS, &["caller", "group", "off"]),
+        (NO_ANSWER_WORD, &["none"]),
+    ];
+    words.into_iter().map(|(name, words)| {
+        let schema = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words.iter().copied()));
+        (name.to_owned(), schema.into())
+    })
+}
+
 /// A rate, or `none`.
 pub(crate) struct RateOrNone;
 
 impl PartialSchema for RateOrNone {
     fn schema() -> RefOr<Schema> {
-        let none = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([NO_LIMIT]));
-        OneOfBuilder::new().item(Rate::schema()).item(none).into()
+        OneOfBuilder::new().item(Rate::schema()).item(Ref::from_schema_name(NO_LIMIT_WORD)).into()
     }
 }
 
@@ -58,8 +76,7 @@ pub(crate) struct LastStatus;
 impl PartialSchema for LastStatus {
     fn schema() -> RefOr<Schema> {
         let code = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(100)).maximum(Some(999));
-        let none = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["none"]));
-        OneOfBuilder::new().item(code).item(none).examples([404]).into()
+        OneOfBuilder::new().item(code).item(Ref::from_schema_name(NO_ANSWER_WORD)).examples([404]).into()
     }
 }
 

@@ -13,7 +13,9 @@ pub(crate) struct PaceTier;
 
 impl PartialSchema for PaceTier {
     fn schema() -> RefOr<Schema> {
-        let of_calendar = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(CALENDAR_PERIODS));
+        // A pattern, because generated clients name the values of an enumeration, and `1mo` becomes `VALUE_11`.
+        let pattern = format!("^({})$", CALENDAR_PERIODS.join("|"));
+        let of_calendar = ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern));
         let fixed_period = AnyOfBuilder::new().item(formats::Duration::schema()).item(of_calendar);
         let calendar_rate = ObjectBuilder::new().schema_type(Type::String).pattern(Some(CALENDAR_RATE));
         let fixed_rate = AnyOfBuilder::new().item(formats::Rate::schema()).item(calendar_rate);

@@ -1,6 +1,6 @@
 //! The schema of `PATCH`, derived from the table of settings that can be changed at run time.
 
-use dripfeed_bucket::{NO_LIMIT, RUN_TIME_SETTINGS, RunTimeSetting, SettingKind};
+use dripfeed_bucket::{RUN_TIME_SETTINGS, RunTimeSetting, SettingKind};
 use utoipa::openapi::schema::RefBuilder;
 use utoipa::openapi::schema::{
     AdditionalProperties, ArrayBuilder, KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, SchemaType,
@@ -18,6 +18,8 @@ use crate::openapi::rules::Limits;
 /// The schemas of the sections `fair` and `leak`.
 const FAIR: &str = "FairPatch";
 const LEAK: &str = "LeakPatch";
+/// That of the settings of one caller or group.
+const FLOW: &str = "FlowPatch";
 
 impl PartialSchema for Patch {
     fn schema() -> RefOr<Schema> {
@@ -32,6 +34,7 @@ impl ToSchema for Patch {
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
         schemas.push((FAIR.to_owned(), section("fair").into()));
         schemas.push((LEAK.to_owned(), section("leak").into()));
+        schemas.push((FLOW.to_owned(), flow().into()));
         schemas.push((Target::name().into_owned(), Target::schema()));
         schemas.push((Size::name().into_owned(), Size::schema()));
         schemas.push((Limits::name().into_owned(), Limits::schema()));
@@ -63,7 +66,7 @@ fn value(RunTimeSetting { kind, description, .. }: &RunTimeSetting) -> RefOr<Sch
     let description = Some(*description).filter(|description| !description.is_empty());
     let plain = |of| ObjectBuilder::new().schema_type(or_null(of)).description(description);
     let count = |format| plain(Type::Integer).format(Some(SchemaFormat::KnownFormat(format))).minimum(Some(1));
-    let limit = |of| one_of_or_null(of).item(word([NO_LIMIT])).description(description).into();
+    let limit = |of| one_of_or_null(of).item(named(formats::NO_LIMIT_WORD)).description(description).into();
     let of = |name| {
         let reference = RefBuilder::new().ref_location_from_schema_name(name).description(description);
         one_of_or_null(reference.build()).into()
@@ -78,28 +81,17 @@ fn value(RunTimeSetting { kind, description, .. }: &RunTimeSetting) -> RefOr<Sch
             limit(RefOr::from(count))
         }
         SettingKind::MaxShare(_) => {
-            let share = one_of_or_null(formats::Share::schema()).item(word(["free", NO_LIMIT]));
-            share.description(description).into()
+            let share = one_of_or_null(formats::Share::schema()).item(named(formats::FREE_ROOM_WORD));
+            share.item(named(formats::NO_LIMIT_WORD)).description(description).into()
         }
         SettingKind::Rate(_) => limit(formats::Rate::schema()),
         SettingKind::Switch(_) => plain(Type::Boolean).into(),
-        SettingKind::FairBy(_) => one_of_or_null(word(["caller", "group", "off"])).description(description).into(),
+        SettingKind::FairBy(_) => one_of_or_null(named(formats::FAIR_BY_WORDS)).description(description).into(),
         SettingKind::Weights(_) => {
             let weight = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(1000));
             plain(Type::Object).additional_properties(Some(weight)).into()
         }
-        SettingKind::Flows(_) => {
-            let count = |most| ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(most);
-            let flow = ObjectBuilder::new()
-                .additional_properties(Some(AdditionalProperties::FreeForm(false)))
-                .property("weight", count(Some(1000)))
-                .property("rate", formats::RateOrNone::schema())
-                .property("burst", count(None))
-                .property("tiers", FlowTier::list())
-                .property("max_in_flight", OneOfBuilder::new().item(count(None)).item(word([NO_LIMIT])))
-                .property("paused", ObjectBuilder::new().schema_type(Type::Boolean));
-            plain(Type::Object).additional_properties(Some(flow)).into()
-        }
+        SettingKind::Flows(_) => plain(Type::Object).additional_properties(Some(named(FLOW))).into(),
         SettingKind::FlowTiers(_) => FlowTier::list().schema_type(or_null(Type::Array)).description(description).into(),
         SettingKind::PaceTiers(_) => {
             let list = ArrayBuilder::new().items(Ref::from_schema_name(PaceTier::name()));
@@ -109,9 +101,21 @@ fn value(RunTimeSetting { kind, description, .. }: &RunTimeSetting) -> RefOr<Sch
     }
 }
 
-/// A string that is one of `words`.
-fn word<const N: usize>(words: [&str; N]) -> ObjectBuilder {
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words))
+fn flow() -> ObjectBuilder {
+    let count = |most| ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(most);
+    ObjectBuilder::new()
+        .additional_properties(Some(AdditionalProperties::FreeForm(false)))
+        .property("weight", count(Some(1000)))
+        .property("rate", formats::RateOrNone::schema())
+        .property("burst", count(None))
+        .property("tiers", FlowTier::list())
+        .property("max_in_flight", OneOfBuilder::new().item(count(None)).item(named(formats::NO_LIMIT_WORD)))
+        .property("paused", ObjectBuilder::new().schema_type(Type::Boolean))
+}
+
+/// A reference, because generated clients name the type of an inline schema by its place.
+fn named(name: &str) -> Ref {
+    Ref::from_schema_name(name)
 }
 
 fn or_null(of: Type) -> SchemaType {

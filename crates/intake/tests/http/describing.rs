@@ -197,6 +197,39 @@ async fn a_stopping_intake_is_alive_and_not_ready() {
 }
 
 /// `make clients` generates them, apart from these tests.
+/// All schemas within a document.
+fn parts(document: &Value) -> Vec<&Value> {
+    let below: Vec<&Value> = match document {
+        Value::Object(members) => members.values().collect(),
+        Value::Array(items) => items.iter().collect(),
+        _ => return Vec::new(),
+    };
+    below.into_iter().flat_map(parts).chain([document]).collect()
+}
+
+const VERBS: [&str; 20] = [
+    "cancel", "change", "check", "define", "delete", "edit", "examine", "get", "group", "list", "pause", "proxy",
+    "purge", "put", "replay", "resume", "run", "start", "stream", "submit",
+];
+
+#[test]
+fn generated_clients_have_readable_names() {
+    let api = serde_json::to_value(dripfeed_intake::openapi()).unwrap();
+    for (path, item) in api["paths"].as_object().unwrap().iter().filter(|(path, _)| path.starts_with("/v1/")) {
+        for (method, operation) in item.as_object().unwrap() {
+            let id = operation["operationId"].as_str().unwrap();
+            let is_named = id.split_once('_').is_some_and(|(verb, _)| VERBS.contains(&verb));
+            assert!(is_named, "{method} {path} is called `{id}`: use a verb and what it is done to");
+        }
+    }
+    // A word among several forms of a value has a schema with a name: otherwise its type is called `RateType2`.
+    for part in parts(&api) {
+        for form in ["oneOf", "anyOf"].iter().filter_map(|several| part[several].as_array()).flatten() {
+            assert!(form["enum"].is_null(), "a word without a name: {part}");
+        }
+    }
+}
+
 #[test]
 fn generators_of_clients_understand_the_description() {
     let api = serde_json::to_value(dripfeed_intake::openapi()).unwrap();

@@ -82,8 +82,8 @@ async fn what_earlier_settings_leave_later_is_shown_and_handed_over() {
     assert_eq!(service.counts("events").await.accepted, JOBS as u64);
 }
 
-/// The scripts that an outcome job passes. The process is killed before and after each is executed.
-const STEPS: [&str; 4] = ["settle", "next_outcomes", "admit", "handed_over"];
+/// The scripts that a job and its outcome job pass. The process is killed before and after each is executed.
+const STEPS: [&str; 5] = ["take", "settle", "next_outcomes", "admit", "handed_over"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_at_every_step_neither_loses_an_outcome_job_nor_makes_two() {

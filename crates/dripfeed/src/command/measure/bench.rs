@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use clap::Args;
 use dripfeed_job::{BucketName, Rate, duration};
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value as Json;
 
 use self::arrivals::Load;
@@ -22,7 +21,7 @@ use self::tally::Tally;
 use super::chart_file::ChartFile;
 use crate::client::ConnectionArgs;
 use crate::exit::{Exit, Failure};
-use crate::output::{self, Column, Format, shown};
+use crate::output::{self, Column, Format, progress_bar, shown};
 use crate::signals;
 
 #[derive(Args, Debug)]
@@ -73,7 +72,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<(), Failure> {
         state = server.get(&path) => drop(state?),
         () = stop.cancelled() => return Err(interrupted()),
     }
-    let bar = bar(load.submissions());
+    let bar = progress_bar::counting(Some(load.submissions()));
     let tally = load.run(&server, bucket, &bar, &stop).await;
     bar.finish_and_clear();
     print(&tally, connection.output())?;
@@ -105,15 +104,6 @@ fn print(tally: &Tally, format: Format) -> std::io::Result<()> {
         Format::Table => output::sheet(&LINES, &document),
         Format::Json => output::json(&document),
     }
-}
-
-/// Draws on standard error, if that is a terminal.
-fn bar(submissions: u64) -> ProgressBar {
-    let bar = ProgressBar::new(submissions);
-    if let Ok(style) = ProgressStyle::with_template("{bar:32} {pos}/{len} {per_sec}") {
-        bar.set_style(style);
-    }
-    bar
 }
 
 fn time(text: &str) -> Result<Duration, String> {

@@ -61,7 +61,7 @@ pub(crate) async fn run(Arguments { bucket, window, svg, connection }: &Argument
         Format::Json => output::json(&report)?,
     }
     if let Some(mut chart) = chart {
-        let svg = chart::draw(bucket, window, &slots).map_err(|error| anyhow::anyhow!("no chart: {error}"))?;
+        let svg = chart::draw(bucket, window, &slots, &report).map_err(|error| anyhow::anyhow!("no chart: {error}"))?;
         chart.write(&svg)?;
     }
     Ok(())

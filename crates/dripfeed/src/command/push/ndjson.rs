@@ -87,7 +87,7 @@ impl<W: Fn(Duration, &ClientError)> Push<'_, W> {
         let sent = lines.batches().take_until(self.stop.cancelled()).map(send).buffered(CONCURRENT);
         tokio::pin!(sent);
         while let Some(batch) = sent.next().await {
-            let reported = batch.and_then(|(lines, batch)| self.report(lines, batch));
+            let reported = batch.and_then(|(lines, batch)| self.report(&lines, batch));
             // Ignores later failures, which may be caused by `stop`.
             if let Err(failure) = reported
                 && !self.stop.is_cancelled()
@@ -109,17 +109,19 @@ impl<W: Fn(Duration, &ClientError)> Push<'_, W> {
         sleep(STOP_TIMEOUT).await;
     }
 
-    fn report(&self, lines: Vec<u64>, batch: SentBatch) -> Result<(), Failure> {
+    fn report(&self, lines: &[u64], batch: SentBatch) -> Result<(), Failure> {
         if !matches!(batch.error, Some(ClientError::Unreachable { .. } | ClientError::Tls { .. })) {
             self.progress.sent();
         }
         // Counts them before printing, which may fail.
         let accepted = batch.items.iter().filter(|result| matches!(result, ItemResult::Accepted(_)));
         accepted.for_each(|_| self.progress.accepted());
-        for (line, result) in lines.into_iter().zip(batch.items) {
-            print(line, &result, self.format)?;
+        let items = || lines.iter().zip(&batch.items);
+        let mut printed = items().map(|(line, result)| print(*line, result, self.format));
+        self.progress.without_bar(|| printed.try_for_each(|printed| printed))?;
+        for (line, result) in items() {
             if let ItemResult::Refused(problem) = result {
-                self.progress.failed(line, &problem.to_string());
+                self.progress.failed(*line, &problem.to_string());
             }
         }
         // Last, because a batch with an error may have accepted jobs.

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use dripfeed_client::{ClientError, Problem};
 use dripfeed_job::{duration, pluralize};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
-use crate::output;
+use crate::output::{self, progress_bar};
 
 /// Without a progress bar, waits are printed once in this time.
 const PRINT_INTERVAL: Duration = Duration::from_secs(60);
@@ -26,18 +26,15 @@ pub(super) struct Progress {
 impl Progress {
     /// `total`: the number of lines, if known.
     pub(super) fn of(total: Option<u64>) -> Self {
-        // Draws on standard error, if that is a terminal.
-        let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
-        let template = match total {
-            Some(_) => "{bar:32} {pos}/{len} {per_sec} {msg}",
-            None => "{spinner} {pos} {per_sec} {msg}",
-        };
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
+        let bar = progress_bar::counting(total);
         let (accepted, failed, waits) = (Cell::default(), Cell::default(), Cell::default());
         let (is_sent, printed_until) = (Cell::default(), Cell::default());
         Self { bar, begun: Instant::now(), accepted, failed, waits, is_sent, printed_until }
+    }
+
+    /// Prints results without disturbing the bar, which may be on the same terminal.
+    pub(super) fn without_bar<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.bar.suspend(print)
     }
 
     /// Prints a line without disturbing the bar.

@@ -100,6 +100,24 @@ fn an_answer_is_printed_as_it_came() {
 }
 
 #[test]
+fn a_bar_does_not_disturb_the_ids_on_the_same_terminal() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://{}", listener.local_addr().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let file = write(folder.path(), "jobs.ndjson", "{\"body\":1}\n{\"body\":2}\n{\"body\":3}\n");
+    let terminal = Terminal::start(&mut dripfeed(&["push", "mail", "--ndjson", &file, "--server", &server]));
+    let (mut call, _) = listener.accept().unwrap();
+    let _ = call.read(&mut [0; 4096]);
+    let refused = serde_json::json!({"status": 422, "problem": {"title": "Invalid option", "code": "bad_option"}});
+    let accepted = |id: &str| serde_json::json!({"status": 202, "id": id});
+    let items = [accepted("1-0"), refused, accepted("3-0")];
+    let answer = serde_json::json!({"accepted": 2, "refused": 1, "items": items}).to_string();
+    let head = "HTTP/1.1 202 Accepted\r\nconnection: close\r\ncontent-length:";
+    write!(call, "{head} {}\r\n\r\n{answer}", answer.len()).unwrap();
+    terminal.shows("1-0\n3-0\nline 2: Invalid option (bad_option)\n2 jobs accepted");
+}
+
+#[test]
 fn a_wait_that_no_intake_would_wait_is_refused() {
     let refused = run(&["push", "mail", "--body", "x", "--wait", "61"]);
     assert!(refused.code == Some(2) && refused.err.contains("60"), "{}", refused.err);

@@ -17,6 +17,7 @@ use crate::request::pagination::{List, NoParams, Params};
 /// known any more: keys with every permission see the entries about it, too.
 #[utoipa::path(
     get, path = "/v1/audit", tag = "installation",
+    operation_id = "list_key_audit",
     responses((status = 200, description = "The audit log of keys", body = List<Audited>), responses::OfAll)
 )]
 pub(crate) async fn key_audit(

@@ -27,6 +27,7 @@ pub(crate) struct KeysQuery {
 /// Lists the keys created over the API that have no more permissions than the caller's key, ordered by id.
 #[utoipa::path(
     get, path = "/v1/keys", tag = "installation", params(parameters::Paging),
+    operation_id = "list_keys",
     responses(
         (status = 200, description = "A page of keys", body = List<ShownKey>,
             headers(("Link" = String, description = "`rel=\"next\"`: the next page"))),
@@ -54,6 +55,7 @@ pub(crate) async fn keys(
 /// Returns a key created over the API, without its secret.
 #[utoipa::path(
     get, path = "/v1/keys/{id}", tag = "installation", params(parameters::Key),
+    operation_id = "get_key",
     responses((status = 200, description = "The key", body = ShownKey), responses::OfKey)
 )]
 pub(crate) async fn shown_key(

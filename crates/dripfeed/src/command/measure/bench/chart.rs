@@ -1,10 +1,12 @@
-//! Draws latency percentiles as SVG, on a logarithmic axis: each further nine has the same width.
+//! Draws latency percentiles as SVG, on a logarithmic axis: each further nine has the same width. Above them are the
+//! figures of the table, so that the chart can be read without it.
 
 use plotters::backend::SVGBackend;
 use plotters::chart::ChartBuilder;
 use plotters::drawing::{DrawingAreaErrorKind, IntoDrawingArea as _};
 use plotters::series::LineSeries;
 use plotters::style::{Color as _, RGBColor, WHITE};
+use serde_json::Value as Json;
 
 use super::tally::Tally;
 
@@ -26,8 +28,9 @@ pub(super) fn draw(title: &str, tally: &Tally) -> Result<String, DrawingAreaErro
     {
         let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
         area.fill(&WHITE)?;
-        let mut chart = ChartBuilder::on(&area)
-            .caption(format!("{title}: latency from when a submission was due, ms"), ("sans-serif", 16))
+        let title = format!("{title}: latency from when a submission was due, ms");
+        let below = area.titled(&title, ("sans-serif", 16))?.titled(&figures(&tally.document()), ("sans-serif", 13))?;
+        let mut chart = ChartBuilder::on(&below)
             .margin(16)
             .x_label_area_size(36)
             .y_label_area_size(64)
@@ -38,6 +41,15 @@ pub(super) fn draw(title: &str, tally: &Tally) -> Result<String, DrawingAreaErro
         area.present()?;
     }
     Ok(svg)
+}
+
+fn figures(result: &Json) -> String {
+    let counts = ["due", "accepted", "refused", "failed", "unanswered"].map(|name| format!("{} {name}", result[name]));
+    let latency = &result["latency_ms"];
+    let percentiles = [("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99.9", "p99_9"), ("max", "max")]
+        .map(|(shown, name)| format!("{shown} {}", latency[name]));
+    let latency = if latency.is_null() { String::new() } else { format!("; {} ms", percentiles.join(", ")) };
+    counts.join(", ") + &latency
 }
 
 /// Returns 0, 90, 99, 99.9 and 99.99 for 0 to 4 nines.

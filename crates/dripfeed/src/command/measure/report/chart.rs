@@ -1,6 +1,6 @@
-//! Draws counts and latencies over a window as SVG.
+//! Draws counts and latencies over a window as SVG, with the figures of the whole window in the legends.
 
-use dripfeed_job::BucketName;
+use dripfeed_job::{BucketName, duration};
 use plotters::backend::SVGBackend;
 use plotters::chart::{ChartBuilder, ChartContext, SeriesLabelPosition};
 use plotters::coord::Shift;
@@ -9,6 +9,7 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea as _};
 use plotters::element::{Circle, PathElement, Rectangle};
 use plotters::style::{Color as _, RGBColor, WHITE};
+use serde_json::Value as Json;
 
 use super::slots::Slots;
 
@@ -39,21 +40,22 @@ const LATENCIES: [Series; 3] = [
 
 /// # Errors
 /// When it can't be drawn, which is a bug.
-pub(super) fn draw(bucket: &BucketName, window: &str, slots: &Slots<'_>) -> Result<String, Error> {
+pub(super) fn draw(bucket: &BucketName, window: &str, slots: &Slots<'_>, report: &Json) -> Result<String, Error> {
     let mut svg = String::new();
     {
         let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
         area.fill(&WHITE)?;
         let (above, below) = area.split_vertically(HALF);
-        counts(&above, &format!("{bucket}, the last {window}: jobs per slot"), slots)?;
-        latencies(&below, "from admission to delivery, ms", slots)?;
+        let each = duration::show(slots.slot_time());
+        counts(&above, &format!("{bucket}, the last {window}: jobs in each {each}"), slots, &report["counts"])?;
+        latencies(&below, "from acceptance to delivery, ms", slots, &report["latency_ms"])?;
         area.present()?;
     }
     Ok(svg)
 }
 
 /// Draws the bars of all series side by side in each slot.
-fn counts(area: &Area<'_>, title: &str, slots: &Slots<'_>) -> Result<(), Error> {
+fn counts(area: &Area<'_>, title: &str, slots: &Slots<'_>, sums: &Json) -> Result<(), Error> {
     let all = COUNTS.map(|series| drawn(series, slots));
     let mut chart = axes(area, title, slots, &all)?;
     let width = slots.slot() / 5.0;
@@ -63,19 +65,19 @@ fn counts(area: &Area<'_>, title: &str, slots: &Slots<'_>) -> Result<(), Error> 
             .iter()
             .filter(|(_, count)| *count > 0.0)
             .map(|(at, count)| Rectangle::new([(at + offset, 0.0), (at + offset + width, *count)], colour.filled()));
-        chart.draw_series(bars)?.label(*name).legend(legend_mark(*colour));
+        chart.draw_series(bars)?.label(label(name, sums)).legend(legend_mark(*colour));
         offset += width;
     }
     chart.configure_series_labels().position(SeriesLabelPosition::UpperLeft).background_style(WHITE).draw()?;
     Ok(())
 }
 
-fn latencies(area: &Area<'_>, title: &str, slots: &Slots<'_>) -> Result<(), Error> {
+fn latencies(area: &Area<'_>, title: &str, slots: &Slots<'_>, whole: &Json) -> Result<(), Error> {
     let all = LATENCIES.map(|series| drawn(series, slots));
     let mut chart = axes(area, title, slots, &all)?;
     for (name, points, colour) in &all {
         let line = PathElement::new(points.clone(), colour.stroke_width(2));
-        chart.draw_series([line])?.label(*name).legend(legend_mark(*colour));
+        chart.draw_series([line])?.label(label(name, whole)).legend(legend_mark(*colour));
         // A single point has no line.
         chart.draw_series(points.iter().map(|at| Circle::new(*at, 2, colour.filled())))?;
     }
@@ -87,6 +89,11 @@ fn drawn((name, pointer, colour): Series, slots: &Slots<'_>) -> Drawn {
     (name, slots.points(pointer), colour)
 }
 
+/// The name of a series, and its figure for the whole window if there is one.
+fn label(name: &str, figures: &Json) -> String {
+    figures[name].as_u64().map_or_else(|| name.to_owned(), |figure| format!("{name} {figure}"))
+}
+
 /// The axes: minutes, and values up to the highest one.
 fn axes<'a, 's: 'a>(area: &'a Area<'s>, title: &str, slots: &Slots<'_>, all: &[Drawn]) -> Result<Chart<'a, 's>, Error> {
     let values = all.iter().flat_map(|(_, points, _)| points).map(|(_, value)| *value);
@@ -96,7 +103,8 @@ fn axes<'a, 's: 'a>(area: &'a Area<'s>, title: &str, slots: &Slots<'_>, all: &[D
         .x_label_area_size(40)
         .y_label_area_size(64)
         .build_cartesian_2d(0.0..slots.minutes(), 0.0..values.fold(1.0, f64::max) * 1.1)?;
-    chart.configure_mesh().disable_x_mesh().x_desc("minutes").draw()?;
+    let from = format!("minutes since {}", slots.from());
+    chart.configure_mesh().disable_x_mesh().x_desc(from).draw()?;
     Ok(chart)
 }
 

@@ -1,5 +1,7 @@
 //! The history of a bucket, slot by slot.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json};
 
@@ -27,9 +29,18 @@ impl<'h> Slots<'h> {
         ((to - from) / 60.0).max(1.0)
     }
 
+    /// Returns when the window begins.
+    pub(super) fn from(&self) -> &'h str {
+        self.history["from"].as_str().unwrap_or_default()
+    }
+
+    pub(super) fn slot_time(&self) -> Duration {
+        Duration::from_millis(self.history["slot_ms"].as_u64().unwrap_or(60_000))
+    }
+
     /// Returns the length of a slot in minutes.
     pub(super) fn slot(&self) -> f64 {
-        self.history["slot_ms"].as_f64().unwrap_or(60_000.0) / 60_000.0
+        self.slot_time().as_secs_f64() / 60.0
     }
 
     /// For each slot with the value: minutes since the start of the window, and the value.
