@@ -9,4 +9,5 @@ pub(crate) mod patch;
 pub(crate) mod published;
 pub(crate) mod responses;
 pub(crate) mod rules;
+mod scopes;
 pub(crate) mod verdict;
