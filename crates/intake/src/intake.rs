@@ -15,6 +15,7 @@ use crate::buckets::recent::RecentStates;
 use crate::installation::redis_servers::RedisServers;
 use crate::metrics::IntakeMetrics;
 use crate::metrics::MetricsExporter;
+use crate::openapi::published::Description;
 use crate::problem::Problem;
 use crate::readings::Readings;
 use crate::settings::IntakeSettings;
@@ -43,6 +44,7 @@ struct IntakeState {
     definitions: OnceLock<Arc<dyn Definitions>>,
     /// Locked during the examination of a bucket, because each reads all jobs of the bucket.
     examining: Mutex<()>,
+    description: Description,
 }
 
 impl Intake {
@@ -78,6 +80,7 @@ impl Intake {
             redis,
             definitions: OnceLock::new(),
             examining: Mutex::default(),
+            description: Description::default(),
         });
         Self(state, None)
     }
@@ -100,6 +103,10 @@ impl Intake {
 
     pub(crate) fn definitions(&self) -> Option<Arc<dyn Definitions>> {
         self.0.definitions.get().cloned()
+    }
+
+    pub(crate) fn description(&self) -> &Description {
+        &self.0.description
     }
 
     pub(crate) fn settings(&self) -> &IntakeSettings {
