@@ -184,10 +184,17 @@ impl Intake {
         &self.0.examining
     }
 
-    /// The maximum memory that all buckets may use in Redis, in bytes.
+    /// The maximum memory that all buckets may use in Redis, in bytes, with those that may be created over the API.
     pub(crate) fn most_memory(&self) -> u64 {
-        let buckets = self.buckets().all();
-        buckets.values().map(|bucket| bucket.settings().most_memory()).fold(INSTALLATION, u64::saturating_add)
+        let (definitions, buckets) = (self.definitions(), self.buckets().all());
+        let is_configured = |name: &str| definitions.as_ref().is_none_or(|known| known.is_configured(name));
+        let (mut configured, mut defined) = (INSTALLATION, 0_u64);
+        for bucket in buckets.values() {
+            let sum = if is_configured(bucket.name().as_str()) { &mut configured } else { &mut defined };
+            *sum = sum.saturating_add(bucket.settings().most_memory());
+        }
+        let creatable = definitions.as_ref().filter(|known| known.is_on()).map_or(0, |known| known.bounds().memory());
+        configured.saturating_add(defined.max(creatable))
     }
 
     pub(crate) fn exporter(&self) -> &MetricsExporter {
