@@ -9,13 +9,14 @@ use dripfeed_http::Health;
 use dripfeed_limit::Services;
 use dripfeed_trace::Tracer;
 use tokio::sync::Mutex;
+use utoipa::openapi::OpenApi;
 
 use crate::buckets::define::definitions::Definitions;
 use crate::buckets::recent::RecentStates;
 use crate::installation::redis_servers::RedisServers;
 use crate::metrics::IntakeMetrics;
 use crate::metrics::MetricsExporter;
-use crate::openapi::published::Description;
+use crate::openapi::description::Description;
 use crate::problem::Problem;
 use crate::readings::Readings;
 use crate::settings::IntakeSettings;
@@ -103,6 +104,11 @@ impl Intake {
 
     pub(crate) fn definitions(&self) -> Option<Arc<dyn Definitions>> {
         self.0.definitions.get().cloned()
+    }
+
+    /// Adds the description of more routes to that of the API, before the first request.
+    pub fn describe(&self, added: OpenApi) {
+        self.0.description.add(added);
     }
 
     pub(crate) fn description(&self) -> &Description {

@@ -1,5 +1,6 @@
 //! The parts of the API description (OpenAPI) that can't be derived from the handlers' types.
 
+pub(crate) mod description;
 pub(crate) mod document;
 pub(crate) mod flow_tier;
 pub(crate) mod formats;

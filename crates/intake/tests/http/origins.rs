@@ -1,7 +1,7 @@
 use crate::harness::Harness;
 
-/// Every operation that the API's description lists, such as `POST /v1/buckets/b/pause`, with the scopes that it says are
-/// needed: of the bucket `b`, the service `s`, and of the job, replay, schedule or key `id`.
+/// Every operation that the API's description lists, such as `POST /v1/buckets/b/pause`, with the scopes that it says
+/// are needed: of the bucket `b`, the service `s`, and of the job, replay, schedule or key `id`.
 pub fn described(id: &str) -> Vec<(String, Vec<String>)> {
     let api = serde_json::to_value(dripfeed_intake::openapi()).unwrap();
     let mut operations = Vec::new();

@@ -23,7 +23,8 @@ impl IntoResponse for Refusal {
             }
         };
         let problem = json!({
-            "type": format!("/problems/{code}"), "title": title, "status": status.as_u16(), "detail": detail, "code": code,
+            "type": format!("/problems/{code}"), "title": title, "status": status.as_u16(), "detail": detail,
+            "code": code,
         });
         let content_type = [(header::CONTENT_TYPE, "application/problem+json")];
         (status, content_type, problem.to_string()).into_response()
