@@ -1,3 +1,5 @@
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::Value;
 
