@@ -15,5 +15,5 @@ pub(crate) mod recent;
 pub(crate) mod scale;
 pub(crate) mod settings;
 pub(crate) mod state;
-mod value_change;
+pub(crate) mod value_change;
 mod version;

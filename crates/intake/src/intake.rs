@@ -9,12 +9,14 @@ use dripfeed_http::Health;
 use dripfeed_limit::Services;
 use dripfeed_trace::Tracer;
 use tokio::sync::Mutex;
+use utoipa::openapi::OpenApi;
 
 use crate::buckets::define::definitions::Definitions;
 use crate::buckets::recent::RecentStates;
 use crate::installation::redis_servers::RedisServers;
 use crate::metrics::IntakeMetrics;
 use crate::metrics::MetricsExporter;
+use crate::openapi::description::Description;
 use crate::problem::Problem;
 use crate::readings::Readings;
 use crate::settings::IntakeSettings;
@@ -43,6 +45,7 @@ struct IntakeState {
     definitions: OnceLock<Arc<dyn Definitions>>,
     /// Locked during the examination of a bucket, because each reads all jobs of the bucket.
     examining: Mutex<()>,
+    description: Description,
 }
 
 impl Intake {
@@ -78,6 +81,7 @@ impl Intake {
             redis,
             definitions: OnceLock::new(),
             examining: Mutex::default(),
+            description: Description::default(),
         });
         Self(state, None)
     }
@@ -100,6 +104,15 @@ impl Intake {
 
     pub(crate) fn definitions(&self) -> Option<Arc<dyn Definitions>> {
         self.0.definitions.get().cloned()
+    }
+
+    /// Adds the description of more routes to that of the API, before the first request.
+    pub fn describe(&self, added: OpenApi) {
+        self.0.description.add(added);
+    }
+
+    pub(crate) fn description(&self) -> &Description {
+        &self.0.description
     }
 
     pub(crate) fn settings(&self) -> &IntakeSettings {
@@ -177,10 +190,17 @@ impl Intake {
         &self.0.examining
     }
 
-    /// The maximum memory that all buckets may use in Redis, in bytes.
+    /// The maximum memory that all buckets may use in Redis, in bytes, with those that may be created over the API.
     pub(crate) fn most_memory(&self) -> u64 {
-        let buckets = self.buckets().all();
-        buckets.values().map(|bucket| bucket.settings().most_memory()).fold(INSTALLATION, u64::saturating_add)
+        let (definitions, buckets) = (self.definitions(), self.buckets().all());
+        let is_configured = |name: &str| definitions.as_ref().is_none_or(|known| known.is_configured(name));
+        let (mut configured, mut defined) = (INSTALLATION, 0_u64);
+        for bucket in buckets.values() {
+            let sum = if is_configured(bucket.name().as_str()) { &mut configured } else { &mut defined };
+            *sum = sum.saturating_add(bucket.settings().most_memory());
+        }
+        let creatable = definitions.as_ref().filter(|known| known.is_on()).map_or(0, |known| known.bounds().memory());
+        configured.saturating_add(defined.max(creatable))
     }
 
     pub(crate) fn exporter(&self) -> &MetricsExporter {

@@ -1,5 +1,6 @@
 //! The parts of the API description (OpenAPI) that can't be derived from the handlers' types.
 
+pub(crate) mod description;
 pub(crate) mod document;
 pub(crate) mod flow_tier;
 pub(crate) mod formats;
@@ -9,4 +10,5 @@ pub(crate) mod patch;
 pub(crate) mod published;
 pub(crate) mod responses;
 pub(crate) mod rules;
+mod scopes;
 pub(crate) mod verdict;

@@ -92,7 +92,9 @@ impl Intake {
             .route_layer(from_fn_with_state(self.clone(), answer_call))
             .merge(proxied)
             .with_state(self.clone());
-        let docs = explorer::routes().route("/openapi.json", get(|| published::serve(openapi)));
+        let intake = self.clone();
+        let describe = get(move || published::serve(intake.clone(), openapi));
+        let docs = explorer::routes().route("/openapi.json", describe);
         Router::new()
             .merge(calls)
             .merge(self.metrics_route())

@@ -1,6 +1,7 @@
 //! `/buckets/{b}/jobs`: jobs by state, caller, age and idempotency key.
 
 pub(crate) mod jobs_query;
+mod unknown_key;
 
 use std::sync::Arc;
 
@@ -61,7 +62,7 @@ pub(crate) async fn show(
                 (listing::heading(&name, &html! { "Jobs" }, "/jobs"))
                 (done.show_of(&wanted.described()))
                 (find_forms(&path, &wanted))
-                @if wanted.key().is_some() { (teach::empty(&html! { p { "No job has this idempotency key." } })) }
+                @if wanted.key().is_some() { (teach::empty(&unknown_key::message(&visitor, &wanted))) }
                 @else {
                     div.toolbar {
                         (states(&path, &wanted))

@@ -150,3 +150,20 @@ fn a_bucket_that_can_not_be_read_shows_no_numbers_of_before() {
     assert!(before.contains("of 100") && !before.contains("unavailable"), "{before}");
     assert!(after.contains("overview") && after.contains("unavailable") && !after.contains("of 100"), "{after}");
 }
+
+#[test]
+fn who_finds_no_job_with_a_key_sees_whose_keys_were_searched() {
+    let found = |id: &Value, scopes: &[&str], query: &str| {
+        let who = json!({ "id": id, "scopes": scopes, "all_buckets": true }).to_string();
+        let api = Router::new().route("/v1/key", get(async move || who));
+        let page = over(api.route("/v1/buckets/b/jobs", get(async || page_of(&[]))));
+        text(asked(&page, &format!("/buckets/b/jobs?key=order-17{query}")))
+    };
+    let (ops, operator) = (json!("ops"), ["read", "operate"]);
+    let own = found(&ops, &operator, "");
+    assert!(own.contains("No job of ops has this idempotency key. Each caller has separate keys"), "{own}");
+    let of_shop = found(&ops, &operator, "&caller=shop");
+    assert!(of_shop.contains("No job of shop has this idempotency key.</p>"), "{of_shop}");
+    assert!(found(&ops, &["read"], "").contains("No job of ops has this idempotency key.</p>"));
+    assert!(found(&Value::Null, &operator, "").contains("No job has this idempotency key.</p>"));
+}

@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     bucket: BucketName,
     #[command(flatten)]
     filter: FilterArgs,
-    /// Only the job with this idempotency key, in any state; with --caller, that of this caller
+    /// Only the job with this idempotency key, in any state: one of your own, or with --caller that of this caller
     #[arg(long, value_name = "KEY", conflicts_with_all = ["cancel", "state", "older_than", "since", "until"])]
     idempotency_key: Option<String>,
     /// Maximum number of jobs [default: 100]

@@ -10,11 +10,12 @@ use futures::stream;
 use http::{StatusCode, header};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 const SLOW: Duration = Duration::from_secs(5);
 const THROTTLED_S: u32 = 5;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum EchoMode {
     /// The query of the call determines the response.

@@ -1,16 +1,23 @@
 //! Controls the echo upstream through the intake: `GET` and `PUT /v1/dev/upstream`. Only in `dripfeed dev`.
 
+mod problem;
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use dripfeed_auth::{ApiKeys, Scope, is_same_origin};
-use http::{HeaderMap, StatusCode, header};
+use dripfeed_auth::{ApiKeys, Caller, Scope, is_same_origin};
+use http::HeaderMap;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use utoipa::openapi::OpenApi;
+use utoipa::{OpenApi as _, ToSchema};
 
+use self::problem::Refusal;
 use super::echo_mode::{EchoMode, EchoModes};
 
 #[derive(Clone)]
@@ -19,46 +26,71 @@ struct Playground {
     modes: EchoModes,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Upstream {
     mode: EchoMode,
 }
+
+#[derive(utoipa::OpenApi)]
+#[openapi(paths(show, change))]
+struct Description;
 
 /// Returns the routes. If API keys are configured, changes need one with the scope `operate`.
 pub(super) fn router(keys: Arc<ApiKeys>, modes: EchoModes) -> Router {
     Router::new().route("/v1/dev/upstream", get(show).put(change)).with_state(Playground { keys, modes })
 }
 
-async fn show(State(playground): State<Playground>, headers: HeaderMap) -> Response {
-    if !playground.allows(&headers, Scope::Read) {
-        return forbidden();
-    }
-    Json(Upstream { mode: playground.modes.now() }).into_response()
+/// Describes the routes.
+pub(super) fn description() -> OpenApi {
+    Description::openapi()
 }
 
-async fn change(
-    State(playground): State<Playground>,
-    headers: HeaderMap,
-    Json(Upstream { mode }): Json<Upstream>,
-) -> Response {
-    if !playground.allows(&headers, Scope::Operate) || !is_same_origin(&headers) {
-        return forbidden();
+/// Returns the mode of the echo upstream.
+///
+/// Needs the scope `read`. Only in `dripfeed dev`.
+#[utoipa::path(
+    get, path = "/v1/dev/upstream", tag = "dev", operation_id = "get_dev_upstream",
+    responses(
+        (status = 200, description = "The mode", body = Upstream),
+        (status = 401, description = "`unauthenticated`"), (status = 403, description = "`forbidden`"),
+    )
+)]
+async fn show(State(playground): State<Playground>, headers: HeaderMap) -> Result<Response, Refusal> {
+    playground.allow(&headers, Scope::Read)?;
+    Ok(Json(Upstream { mode: playground.modes.now() }).into_response())
+}
+
+/// Changes the mode of the echo upstream, for all calls from now on.
+///
+/// Needs the scope `operate`. Only in `dripfeed dev`.
+#[utoipa::path(
+    put, path = "/v1/dev/upstream", tag = "dev", operation_id = "change_dev_upstream",
+    request_body = Upstream,
+    responses(
+        (status = 200, description = "The new mode", body = Upstream),
+        (status = 401, description = "`unauthenticated`"), (status = 403, description = "`forbidden`"),
+        (status = 422, description = "`bad_member`"),
+    )
+)]
+async fn change(State(playground): State<Playground>, headers: HeaderMap, body: Bytes) -> Result<Response, Refusal> {
+    let caller = playground.allow(&headers, Scope::Operate)?;
+    if !is_same_origin(&headers) {
+        return Err(Refusal::Forbidden("requests from pages of other origins are refused".to_owned()));
     }
+    let Upstream { mode } = serde_json::from_slice(&body).map_err(|error| Refusal::BadMember(error.to_string()))?;
+    let before = playground.modes.now();
     playground.modes.set(mode);
-    Json(Upstream { mode }).into_response()
-}
-
-/// Returns a problem document, which the dashboard shows.
-fn forbidden() -> Response {
-    let detail = "the upstream's mode takes a key with the scope `read`, and to change it `operate`";
-    let problem = json!({ "type": "about:blank", "title": "Forbidden", "status": 403, "detail": detail });
-    let content_type = [(header::CONTENT_TYPE, "application/problem+json")];
-    (StatusCode::FORBIDDEN, content_type, problem.to_string()).into_response()
+    tracing::info!(key = caller.id(), action = "upstream", ?before, after = ?mode, "audit");
+    Ok(Json(Upstream { mode }).into_response())
 }
 
 impl Playground {
-    fn allows(&self, headers: &HeaderMap, scope: Scope) -> bool {
-        self.keys.caller(headers).is_some_and(|caller| caller.may(scope))
+    fn allow(&self, headers: &HeaderMap, scope: Scope) -> Result<Caller, Refusal> {
+        let caller = self.keys.caller(headers).ok_or(Refusal::Unauthenticated)?;
+        if caller.may(scope) {
+            return Ok(caller);
+        }
+        Err(Refusal::Forbidden(format!("this key lacks the scope `{}`", scope.as_str())))
     }
 }

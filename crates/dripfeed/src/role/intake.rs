@@ -18,6 +18,7 @@ use dripfeed_job::redaction::Redaction;
 use dripfeed_limit::Services;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use utoipa::openapi::OpenApi;
 
 use self::routes::Routes;
 use super::connect::{self, Connected};
@@ -266,7 +267,8 @@ impl IntakeRole {
     }
 
     /// Adds the routes of the playground, and shows its buttons on the dashboard.
-    pub(crate) fn add_playground(&mut self, routes: impl FnOnce(Arc<ApiKeys>) -> Router) {
+    pub(crate) fn add_playground(&mut self, routes: impl FnOnce(Arc<ApiKeys>) -> Router, description: OpenApi) {
+        self.intake.describe(description);
         self.playground = Some(routes(Arc::clone(&self.keys)));
     }
 

@@ -95,6 +95,6 @@ pub(crate) async fn record_parts<T>(
 }
 
 /// Logs an operation on the rules of a service.
-pub(crate) fn log_service(service: &ServiceName, caller: &Caller, action: &str) {
-    tracing::info!(%service, key = caller.id(), action, "audit");
+pub(crate) fn log_service(service: &ServiceName, caller: &Caller, action: &str, detail: &str) {
+    tracing::info!(%service, key = caller.id(), action, detail, "audit");
 }

@@ -28,7 +28,7 @@ pub(crate) struct RedisState {
     /// The effective durability class, which answers name.
     #[schema(value_type = String)]
     durability: Durability,
-    /// The maximum memory of all configured buckets together.
+    /// The maximum memory of all configured buckets together, and of those that may be created over the API.
     worst_case_bytes: u64,
     /// A warning about `maxmemory` of all servers; null: none.
     #[schema(required)]

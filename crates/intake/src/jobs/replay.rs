@@ -56,8 +56,6 @@ pub(crate) async fn replay(
 
 /// Submits a dead letter as a new job with another payload, which has the `Content-Encoding` of this request, or none.
 /// `replay_of` of the new job is the dead letter; everything else is kept.
-///
-/// Also needs the scope `submit`.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/dead/{id}/edit", tag = "dead letters",
     operation_id = "edit_dead_letter",

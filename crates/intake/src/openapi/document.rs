@@ -6,7 +6,7 @@ use utoipa::openapi::schema::{ArrayItems, Schema, SchemaType, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{InfoBuilder, OpenApi, PathItem, Ref, RefOr, path::Operation};
 
-use crate::openapi::{formats, responses};
+use crate::openapi::{formats, responses, scopes};
 
 /// Completes the description that the routes collected.
 pub(crate) fn complete(mut api: OpenApi) -> OpenApi {
@@ -32,7 +32,12 @@ pub(crate) fn complete(mut api: OpenApi) -> OpenApi {
     ]);
     name_items_of_lists(&mut components.schemas);
     make_operation_ids_distinct(&mut api);
-    api.paths.paths.values_mut().flat_map(operations).for_each(|(_, operation)| make_parameters_non_null(operation));
+    for (path, item) in &mut api.paths.paths {
+        for (method, operation) in operations(item) {
+            make_parameters_non_null(operation);
+            scopes::describe(path, method, operation);
+        }
+    }
     api
 }
 

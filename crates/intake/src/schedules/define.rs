@@ -24,8 +24,6 @@ use crate::submit::priority;
 
 /// Creates a schedule, or replaces its definition. Its jobs belong to the caller that defined it last. A definition
 /// with the same ticks as before doesn't change the next tick.
-///
-/// Also needs the scope `submit`.
 #[utoipa::path(
     put, path = "/v1/buckets/{bucket}/schedules/{id}", tag = "schedules",
     params(parameters::Bucket, parameters::Schedule, parameters::IfMatch, parameters::IfNoneMatch),

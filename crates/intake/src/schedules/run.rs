@@ -19,8 +19,6 @@ use crate::submit::priority::cap;
 use crate::submit::receipt::Receipt;
 
 /// Submits the job of a schedule now, in addition to its ticks, also while it is paused.
-///
-/// Also needs the scope `submit`.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/schedules/{id}/run", tag = "schedules",
     params(parameters::Bucket, parameters::Schedule),

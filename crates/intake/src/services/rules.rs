@@ -11,7 +11,7 @@ use http::{HeaderMap, StatusCode, header};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::buckets::audit;
+use crate::buckets::{audit, value_change};
 use crate::intake::Intake;
 use crate::openapi::rules::{PublishedDocument, RulesDocument};
 use crate::openapi::{parameters, responses};
@@ -58,8 +58,11 @@ pub(crate) async fn put(
     let rules = body::parse(body, rules).await?;
     // Changes of rules wait for a turn, so that they run one after the other.
     let _turn = intake.lookup_turn(&caller, address).await;
+    // As this intake knows them: for the log alone.
+    let before = intake.services().rules(&service).ok().flatten();
     store(&intake, &service, &rules, &preconditions).await?;
-    audit::log_service(&service, &caller, "put rules");
+    let detail = value_change::of_rules(before.as_ref().map(|before| before.document()), rules.document());
+    audit::log_service(&service, &caller, "put rules", &detail);
     Ok(answer(&rules))
 }
 
@@ -129,7 +132,7 @@ pub(crate) async fn delete(
     let preconditions = Preconditions::of(&headers)?;
     let _turn = intake.lookup_turn(&caller, address).await;
     remove(&intake, &service, &preconditions).await?;
-    audit::log_service(&service, &caller, "delete rules");
+    audit::log_service(&service, &caller, "delete rules", "");
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -332,3 +332,14 @@ fn the_examples_of_the_documentation_are_as_the_description_says() {
     }
     assert!(checked >= 5, "{checked} options");
 }
+
+#[tokio::test]
+async fn routes_that_are_added_to_an_intake_are_described_with_it() {
+    let harness = Harness::start().await;
+    let added = r#"{"openapi":"3.1.0","info":{"title":"","version":""},"paths":{"/v1/dev/upstream":{"get":{
+        "operationId":"get_dev_upstream","responses":{}}}}}"#;
+    harness.intake.describe(serde_json::from_str(added).unwrap());
+    let paths = harness.get("/openapi.json").await.json()["paths"].clone();
+    assert_eq!(paths["/v1/dev/upstream"]["get"]["operationId"], "get_dev_upstream");
+    assert_eq!(paths["/v1/buckets"]["get"]["operationId"], "list_buckets");
+}

@@ -22,6 +22,19 @@ async fn number_and_bytes_of_all_defined_buckets_are_bounded() {
     assert_eq!(larger.status, 422, "{larger:?}");
 }
 
+/// As `dripfeed check --connect` counts them.
+#[tokio::test]
+async fn buckets_that_may_be_created_count_in_the_worst_case() {
+    let service = Service::new("[define]\nupstreams = [\"https://a.example\"]\nmost = 3\nbytes = \"1GiB\"\n").await;
+    let intake = service.intake().await;
+    let client = intake.client();
+    let worst_case = async || client.get("/v1/redis").await.expect("an answer").json()["worst_case_bytes"].as_u64();
+    let of_none = worst_case().await.expect("a number");
+    assert!(of_none > 1 << 30, "{of_none}");
+    assert_eq!(put(&client, "a", &json!({ "upstream": "https://a.example/" })).await.status, 201);
+    assert_eq!(worst_case().await, Some(of_none), "it counts already");
+}
+
 #[tokio::test]
 async fn what_deleted_buckets_leave_is_bounded() {
     let service = Service::new("[define]\nupstreams = [\"https://a.example\"]\n").await;

@@ -25,9 +25,9 @@ fn changed(before: &Definition, after: &Definition) -> Vec<String> {
         let value = definition.definition.pointer(&format!("/{}", setting.name.replace('.', "/")));
         value.cloned().unwrap_or_else(|| "default".into())
     };
-    let shown = RUN_TIME_SETTINGS.iter().filter_map(|setting| {
+    let shown = RUN_TIME_SETTINGS.iter().flat_map(|setting| {
         let (from, to) = (value(before, setting), value(after, setting));
-        (from != to).then(|| value_change::of(setting.name, &from, &to))
+        if from == to { Vec::new() } else { value_change::of(setting.name, &from, &to) }
     });
     let mut changes: Vec<String> = shown.collect();
     let names = names(before, after);
