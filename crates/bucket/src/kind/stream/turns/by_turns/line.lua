@@ -14,7 +14,7 @@ do
       weight = turn.has_weights and turn.weights[string.sub(name, space + 1)] or 1, calls = 0,
       -- The limits of its caller (bound_states.lua) or nil; whether it has reached them, or has no more jobs.
       bound = nil, is_full = nil, is_out = nil,
-      -- The last page of its ranges, whether there is none after it, how many ranges were read in all, the next index in
+      -- The last page of its ranges, whether it is the last of all, how many ranges were read in all, the next index in
       -- the page, the current range.
       ranges = NONE, is_last = nil, seen = 0, next = 1, range = nil,
     }

@@ -42,10 +42,10 @@ do
     return #rests > 0 or redis.call('ZCARD', RANGES) > 0
   end
 
-  -- The virtual time of a flow that ran out of jobs. If that was before its share was used, it saves nothing up: it gets
-  -- the time of the first flow. It comes before flows of the same time: after its first call it has that of a caller
-  -- that floods, for which its next job would have to wait each time. Times count as the same if they differ by less
-  -- than a thousandth of a call, as those of newcomers do (runs.lua).
+  -- The virtual time of a flow that ran out of jobs. If that was before its share was used, it saves nothing up: it
+  -- gets the time of the first flow. It comes before flows of the same time: after its first call it has that of a
+  -- caller that floods, for which its next job would have to wait each time. Times count as the same if they differ by
+  -- less than a thousandth of a call, as those of newcomers do (runs.lua).
   local function time_of_empty(turn, flow, first)
     local at, same = math.max(flow.at, first), UNIT / flow.weight / 1000
     local time = at
@@ -57,8 +57,8 @@ do
     return time
   end
 
-  -- Writes the virtual times of flows that were called. Removes those without jobs if they weren't called, or if no other
-  -- flow waits. Returns by rank the latest time that was written.
+  -- Writes the virtual times of flows that were called. Removes those without jobs if they weren't called, or if no
+  -- other flow waits. Returns by rank the latest time that was written.
   local function write_flows(turn)
     local charged, away, latest, first = {}, {}, {}, first_times(turn)
     local are_all = turn.reach == math.huge
