@@ -21,3 +21,11 @@ mod pace_before_take;
 mod poison_cant_stop_the_bucket;
 mod the_bound_is_exact;
 mod the_pace_is_a_ceiling;
+
+/// The seeds of random histories: `PROPTEST_CASES` of them, or `usual`. `SEED` repeats one.
+fn seeds(usual: u64) -> impl Iterator<Item = u64> {
+    let number = |name| std::env::var(name).ok().and_then(|number| number.parse().ok());
+    let (histories, seed) = (number("PROPTEST_CASES").unwrap_or(usual), number("SEED"));
+    let seeds = (0..histories).map(move |_| seed.unwrap_or_else(|| fastrand::u64(..)));
+    seeds.inspect(|seed| println!("seed {seed}"))
+}

@@ -202,10 +202,7 @@ impl<'r> History<'r> {
 async fn whatever_happens_no_deleted_bucket_accepts_a_job_and_a_new_one_is_empty() {
     let clock = WallClock::new();
     let redis = TestRedis::with(ServerOptions { environment: clock.environment(), ..ServerOptions::default() }).await;
-    let histories = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(40_u64);
-    for _ in 0..histories {
-        let seed = fastrand::u64(..);
-        println!("seed {seed}");
+    for seed in crate::promises::seeds(40) {
         let mut history = History::new(&redis, &clock, seed).await;
         for _ in 0..100 {
             history.step().await;

@@ -179,10 +179,7 @@ impl<'r> History<'r> {
 #[tokio::test]
 async fn whatever_happens_nobody_gets_more_than_it_may() {
     let redis = TestRedis::start().await;
-    let histories = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(40_u64);
-    for _ in 0..histories {
-        let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(|| fastrand::u64(..));
-        println!("seed {seed}");
+    for seed in crate::promises::seeds(40) {
         let mut history = History::new(&redis, seed).await;
         for _ in 0..80 {
             history.step().await;

@@ -100,10 +100,7 @@ impl<'r> History<'r> {
 #[tokio::test]
 async fn whatever_happens_no_lower_job_is_called_before_a_higher_one() {
     let redis = TestRedis::start().await;
-    let histories = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(20_u64);
-    for _ in 0..histories {
-        let seed = fastrand::u64(..);
-        println!("seed {seed}");
+    for seed in crate::promises::seeds(20) {
         let mut history = History::new(&redis, seed).await;
         for _ in 0..80 {
             history.step().await;

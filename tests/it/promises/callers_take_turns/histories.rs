@@ -178,10 +178,7 @@ impl<'r> History<'r> {
 #[tokio::test]
 async fn whatever_happens_no_job_is_outside() {
     let redis = TestRedis::start().await;
-    let histories = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(40_u64);
-    for _ in 0..histories {
-        let seed = fastrand::u64(..);
-        println!("seed {seed}");
+    for seed in crate::promises::seeds(40) {
         let mut history = History::new(&redis, seed).await;
         for _ in 0..60 {
             history.step().await;
