@@ -35,6 +35,8 @@ pub(super) struct Installation {
     /// Whether the key has the scope `operate`.
     pub(super) may_operate: bool,
     pub(super) may_see_redis: bool,
+    /// Whether it is a playground (`dripfeed dev`), whose Redis may lack memory.
+    pub(super) is_playground: bool,
     /// The notices about Redis; empty if the key may not see them.
     pub(super) of_redis: Vec<Notice>,
 }
@@ -56,16 +58,16 @@ pub(super) async fn open(server: &Client, states: &[String]) -> Result<(Installa
     let may_operate = scopes.iter().any(|scope| scope == "operate");
     let stream = events(server, states).await?;
     let may_see_redis = key["all_buckets"] == true;
-    let of_redis = if may_see_redis { of_redis(server).await } else { Vec::new() };
-    Ok((Installation { may_operate, may_see_redis, of_redis }, stream))
+    // Only a playground has this route.
+    let is_playground = may_see_redis && server.get("/v1/dev/upstream").await.is_ok();
+    let of_redis = if may_see_redis { of_redis(server, is_playground).await } else { Vec::new() };
+    Ok((Installation { may_operate, may_see_redis, is_playground, of_redis }, stream))
 }
 
 /// The notices about Redis; empty if the request fails, as a failure of Redis then shows in the buckets.
-async fn of_redis(server: &Client) -> Vec<Notice> {
+async fn of_redis(server: &Client, is_playground: bool) -> Vec<Notice> {
     let Ok(redis) = server.get("/v1/redis").await else { return Vec::new() };
     let Ok(redis) = serde_json::from_value::<Redis>(redis) else { return Vec::new() };
-    // Only a playground has this route.
-    let is_playground = server.get("/v1/dev/upstream").await.is_ok();
     frame::of_redis(&if is_playground { redis.of_playground() } else { redis })
 }
 
@@ -110,7 +112,8 @@ impl Follower<'_> {
     /// Sends the events of one stream. Returns `Ok` only when the receiver of the events was dropped.
     async fn follow(&mut self, states: &[String]) -> Result<(), Lost> {
         let (installation, mut stream) = open(self.server, states).await.map_err(RequestError::from)?;
-        let (may_see_redis, mut turn) = (installation.may_see_redis, RedisReadTimer::default());
+        let Installation { may_see_redis, is_playground, .. } = installation;
+        let mut turn = RedisReadTimer::default();
         let mut event = FeedEvent::Opened(installation);
         loop {
             if self.events.send(event).await.is_err() {
@@ -119,7 +122,7 @@ impl Follower<'_> {
             let frame = next(&mut stream).await?.ok_or(Lost::Ended)?;
             *self.failures = 0;
             if may_see_redis && turn.is_due(&frame) {
-                let notices = FeedEvent::OfRedis(of_redis(self.server).await);
+                let notices = FeedEvent::OfRedis(of_redis(self.server, is_playground).await);
                 if self.events.send(notices).await.is_err() {
                     return Ok(());
                 }

@@ -108,7 +108,7 @@ fn looking_at(buckets: &[Json]) -> (App, Instant) {
 }
 
 fn operator() -> Installation {
-    Installation { may_operate: true, may_see_redis: true, of_redis: Vec::new() }
+    Installation { may_operate: true, may_see_redis: true, is_playground: false, of_redis: Vec::new() }
 }
 
 fn lost(why: &str, forbidden: bool) -> FeedEvent {
