@@ -15,8 +15,8 @@ const WHOLE: u64 = 1000;
 /// are in the order of their times.
 pub(super) struct Progress {
     bar: ProgressBar,
-    /// The approximate number of items, if known.
-    about: Option<u64>,
+    /// Whether the approximate number of items is known.
+    counts: bool,
     /// The times of the first item, and of the end of the list.
     first: Option<Timestamp>,
     end: Timestamp,
@@ -27,9 +27,10 @@ pub(super) struct Progress {
 impl Progress {
     /// `until`: the filter of that name, if set.
     pub(super) fn new(about: Option<u64>, until: Option<&str>) -> Self {
-        let (bar, now) = (progress_bar::of(about.unwrap_or(WHOLE)), Timestamp::now());
+        let bar = about.map_or_else(|| progress_bar::of(WHOLE), |about| progress_bar::counting(Some(about)));
+        let now = Timestamp::now();
         let end = until.and_then(|until| until.parse().ok()).map_or(now, |until: Timestamp| until.min(now));
-        Self { bar, about, first: None, end, begun: Instant::now(), written: 0 }
+        Self { bar, counts: about.is_some(), first: None, end, begun: Instant::now(), written: 0 }
     }
 
     pub(super) const fn written(&self) -> u64 {
@@ -38,21 +39,15 @@ impl Progress {
 
     pub(super) fn wrote(&mut self, page: &[Json]) {
         self.written += page.len() as u64;
-        let per_second = rate(self.written, self.begun.elapsed());
-        match self.about {
-            Some(about) => {
-                self.bar.set_position(self.written);
-                self.bar.set_message(format!("{}/{about} {per_second}", self.written));
-            }
-            None => {
-                let times = || page.iter().filter_map(time);
-                self.first = self.first.or_else(|| times().next());
-                if let (Some(first), Some(last)) = (self.first, times().next_back()) {
-                    self.bar.set_position(part(first, last, self.end));
-                }
-                self.bar.set_message(format!("{} {per_second}", self.written));
-            }
+        if self.counts {
+            return self.bar.set_position(self.written);
         }
+        let times = || page.iter().filter_map(time);
+        self.first = self.first.or_else(|| times().next());
+        if let (Some(first), Some(last)) = (self.first, times().next_back()) {
+            self.bar.set_position(part(first, last, self.end));
+        }
+        self.bar.set_message(format!("{} {}", self.written, rate(self.written, self.begun.elapsed())));
     }
 
     /// Writes data without disturbing the bar, which may be on the same terminal.
