@@ -10,6 +10,7 @@ pub(crate) mod call_stats;
 pub(crate) mod latency_sketch;
 pub(crate) mod list_history;
 pub(crate) mod recent_calls;
+pub(crate) mod recent_events;
 pub(crate) mod sample;
 pub(crate) mod slot;
 pub(crate) mod window;

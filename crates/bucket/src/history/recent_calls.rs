@@ -1,16 +1,6 @@
-//! Counts the calls of a bucket in the last one to two minutes, by class of answer.
-
-use std::time::Duration;
+//! Numbers of calls by class of answer.
 
 use crate::history::call_stats::AnswerClass;
-use crate::history::slot::answers_of;
-use crate::history::window::HistoryWindow;
-
-/// The windows of the slots that a census reads: the open slot of the finest window, and the open and the last closed
-/// slot of the next one.
-const WINDOWS: [HistoryWindow; 3] = [HistoryWindow::FiveMinutes, HistoryWindow::Hour, HistoryWindow::Hour];
-/// Maximum age of a slot, in slots of the coarser window.
-const SLOTS: u64 = 2;
 
 /// Numbers of calls by class of answer, in the order of [`AnswerClass::ALL`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,22 +10,6 @@ impl RecentCalls {
     #[must_use]
     pub const fn new(answers: [u64; AnswerClass::ALL.len()]) -> Self {
         Self(answers)
-    }
-
-    /// The windows that a census reads, as an argument of its script.
-    pub(crate) fn windows() -> String {
-        HistoryWindow::packed_of(&WINDOWS[..2])
-    }
-
-    /// Sums up the calls of `slots`, texts of their numbers without sketches. Skips slots that aren't recent.
-    pub(crate) fn of_slots(slots: &[String; 3], now: Duration) -> Self {
-        let mut all = Self::default();
-        for (text, window) in slots.iter().zip(WINDOWS) {
-            if let Some((_, answers)) = answers_of(text).filter(|(number, _)| is_recent(*number, window, now)) {
-                all.0.iter_mut().zip(answers).for_each(|(count, more)| *count = count.saturating_add(more));
-            }
-        }
-        all
     }
 
     /// Returns the classes with calls, and the number of calls of each.
@@ -48,6 +22,10 @@ impl RecentCalls {
         self.0.iter().sum()
     }
 
+    pub(crate) fn add(&mut self, more: Self) {
+        self.0.iter_mut().zip(more.0).for_each(|(count, more)| *count = count.saturating_add(more));
+    }
+
     /// Returns the number of calls that delivered nothing, without those that the upstream throttled.
     #[must_use]
     pub fn failed(self) -> u64 {
@@ -56,33 +34,9 @@ impl RecentCalls {
     }
 }
 
-fn is_recent(number: u64, window: HistoryWindow, now: Duration) -> bool {
-    let begun_s = number.saturating_mul(window.slot_s());
-    begun_s <= now.as_secs() && now.as_secs() - begun_s < SLOTS * HistoryWindow::Hour.slot_s()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// In the 21st minute.
-    const NOW: Duration = Duration::from_secs(20 * 60 + 7);
-
-    fn slot(number: u64, delivered: u64, unanswered: u64) -> String {
-        format!("{number} 0 0 0 0 0 0 0 {delivered} 0 0 0 0 {unanswered} 0 0 0 0 0 0")
-    }
-
-    #[test]
-    fn the_calls_of_the_last_slots_are_counted_and_no_earlier_ones() {
-        let calls = |slots: [String; 3]| RecentCalls::of_slots(&slots, NOW);
-        let all = calls([slot(241, 1, 2), slot(20, 10, 20), slot(19, 100, 200)]);
-        assert_eq!((all.all(), all.failed()), (333, 222));
-        // Slots that are too old aren't counted, nor those that begin after now, because the clock was set back.
-        let some = calls([slot(215, 1, 2), slot(19, 10, 20), slot(18, 100, 200)]);
-        assert_eq!((some.all(), some.failed()), (30, 20));
-        assert_eq!(calls([slot(242, 1, 2), slot(21, 1, 1), String::new()]), RecentCalls::default());
-        assert_eq!(calls(["x".to_owned(), "1 2".to_owned(), String::new()]), RecentCalls::default());
-    }
 
     #[test]
     fn what_the_upstream_throttled_has_not_failed() {

@@ -11,6 +11,7 @@ use crate::admission::RefusalReason;
 use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::history::recent_calls::RecentCalls;
+use crate::history::recent_events::RecentEvents;
 use crate::pace::PaceTarget;
 use crate::script::constants::PARKED_OWNER;
 use crate::script::pace_constants::{CUT_FOR_TIMEOUTS, PACE_WHOLE};
@@ -83,7 +84,10 @@ pub struct Census {
     pub outbox_handed_over: u64,
     /// Outcomes without an outcome job, because the chain was at its maximum length.
     pub outbox_chains: u64,
+    /// Calls of the last one to two minutes.
     pub recent_calls: RecentCalls,
+    /// New dead letters of the last one to two minutes.
+    pub recent_dead: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -179,7 +183,7 @@ impl RedisBucket {
             }
         }
         let mut call = SCRIPTS.of(self.kind).on(&all);
-        call.arg(&effective.version).arg(&plan[..]).arg(SOON.as_millis()).arg(RecentCalls::windows());
+        call.arg(&effective.version).arg(&plan[..]).arg(SOON.as_millis()).arg(RecentEvents::windows());
         call
     }
 }
@@ -223,6 +227,7 @@ fn read(mut reply: Reply, effective: &EffectiveSettings, is_paused: Option<bool>
         (Some(target), None) => (Some(target.per_second), "target"),
         (None, None) => (meter.get("settled").map(|text| per_second(text, now_us)), "no_rate"),
     };
+    let recent = RecentEvents::of_slots(&slots, Duration::from_micros(now_us));
     Ok(Census {
         level,
         capacity: settings.capacity,
@@ -256,7 +261,8 @@ fn read(mut reply: Reply, effective: &EffectiveSettings, is_paused: Option<bool>
         outbox_oversized: total("outbox_oversized"),
         outbox_handed_over: total("outbox_handed_over"),
         outbox_chains: total("outbox_chains"),
-        recent_calls: RecentCalls::of_slots(&slots, Duration::from_micros(now_us)),
+        recent_calls: recent.calls,
+        recent_dead: recent.dead,
     })
 }
 

@@ -34,6 +34,9 @@ pub struct Bucket {
     /// Recent calls by class of answer. An intake of an earlier version doesn't send them.
     #[serde(default)]
     pub recent_answers: BTreeMap<String, u64>,
+    /// Dead letters added recently. An intake of an earlier version doesn't send them.
+    #[serde(default)]
+    pub recent_dead: u64,
     #[serde(default)]
     pub outbox_oversized: u64,
     pub paused: bool,
@@ -159,6 +162,8 @@ pub struct Row {
     pub in_flight: u64,
     pub parked: u64,
     pub dead: u64,
+    #[serde(default)]
+    pub recent_dead: u64,
     pub oldest_age_ms: Option<u64>,
     pub accepted_per_s: f64,
     pub refused_per_s: f64,
@@ -262,6 +267,7 @@ impl Bucket {
             in_flight: self.in_flight,
             parked: self.parked,
             dead: self.dead,
+            recent_dead: self.recent_dead,
             oldest_age_ms: self.oldest_age_ms,
             accepted_per_s: self.accepted_per_s,
             refused_per_s: self.refused_per_s,

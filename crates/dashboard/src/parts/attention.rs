@@ -35,7 +35,7 @@ pub fn of_bucket(bucket: &Row) -> Vec<Notice> {
     let notice = |mood, name: &String| {
         let (what, what_to_do) = words(name, bucket);
         let page = match name.as_str() {
-            "dead_letters" => "/dead",
+            "dead_letters" | "dead_rising" => "/dead",
             "failing" => failing::page(bucket),
             _ => "",
         };
@@ -73,6 +73,12 @@ fn words(name: &str, bucket: &Row) -> (String, Cow<'static, str>) {
         "throttled" => {
             let left = numbers::time(bucket.held_for_ms.unwrap_or(0));
             (format!("throttled by the upstream for another {left}"), "ask the upstream, or lower leak.rate")
+        }
+        "dead_rising" => {
+            let new = numbers::count(bucket.recent_dead);
+            let what =
+                format!("dead letters are rising: {new} in the last 2 min, {} in all", numbers::count(bucket.dead));
+            (what, "look at their reasons; pause the bucket if its upstream is at fault")
         }
         "dead_letters" => (numbers::pluralize(bucket.dead, "dead letter", "dead letters"), "replay or delete them"),
         // An intake of a later version has sent an unknown name.

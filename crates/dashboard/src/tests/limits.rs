@@ -172,3 +172,14 @@ fn a_bucket_whose_calls_fail_says_how_and_where_to_look() {
         assert!(said.starts_with(what) && said.contains(&format!("href=\"/buckets/b{page}\"")), "{said}");
     }
 }
+
+#[test]
+fn dead_letters_that_rise_are_counted_apart_from_earlier_ones() {
+    let mut bucket = bucket("b", 100);
+    bucket["replicas"] = json!([{ "consumer": "vm-1", "in_flight": 0 }]);
+    (bucket["dead"], bucket["recent_dead"], bucket["warnings"]) = (1204.into(), 37.into(), json!(["dead_rising"]));
+    let notice = attention::of_bucket(&serde_json::from_value::<Bucket>(bucket).unwrap().row()).remove(0);
+    assert_eq!(notice.what, "dead letters are rising: 37 in the last 2 min, 1,204 in all");
+    let list = attention::list(vec![notice]).into_string();
+    assert!(list.contains(r#"data-mood="look""#) && list.contains("/buckets/b/dead"), "{list}");
+}

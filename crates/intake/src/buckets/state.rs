@@ -64,6 +64,8 @@ pub(crate) struct BucketState {
     /// or `none` without a complete one. Classes without calls are omitted.
     #[schema(value_type = std::collections::BTreeMap<String, u64>, example = json!({ "2xx": 57, "none": 3 }))]
     recent_answers: Map<String, Value>,
+    /// Dead letters added in the last one to two minutes.
+    pub(crate) recent_dead: u64,
     pub(crate) paused: bool,
     /// Including replicas on standby.
     replicas: Vec<ReplicaState>,
@@ -75,7 +77,8 @@ pub(crate) struct BucketState {
     #[schema(value_type = Vec<String>, example = json!(["no_processor"]))]
     pub(crate) problems: Vec<Need>,
     /// What may need one soon: `paused` with jobs that wait, `throttled` for more than 5 minutes, `nearly_full` (90 %
-    /// of `capacity` or of `capacity_bytes`), `dead_letters`.
+    /// of `capacity` or of `capacity_bytes`), `dead_rising` (dead letters were added in the last one to two minutes), or
+    /// else `dead_letters`.
     #[schema(value_type = Vec<String>, example = json!(["dead_letters"]))]
     pub(crate) warnings: Vec<Need>,
     /// Settings changed at run time, by their PATCH names.
@@ -201,6 +204,7 @@ impl BucketState {
             settled_per_s: census.settled_per_s,
             pace: census.pace.into(),
             recent_answers: by_class(census.recent_calls),
+            recent_dead: census.recent_dead,
             paused: census.paused,
             replicas: census.replicas.into_iter().map(ReplicaState::from).collect(),
             totals,

@@ -24,6 +24,7 @@ pub(crate) enum Need {
     Refusing,
     Paused,
     Throttled,
+    DeadRising,
     NearlyFull,
     DeadLetters,
 }
@@ -41,7 +42,7 @@ pub(super) struct Needs {
 
 impl Need {
     /// In the order of the enum.
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::DeadFull,
         Self::OutboxFull,
         Self::OutboxOversized,
@@ -50,6 +51,7 @@ impl Need {
         Self::Refusing,
         Self::Paused,
         Self::Throttled,
+        Self::DeadRising,
         Self::NearlyFull,
         Self::DeadLetters,
     ];
@@ -66,6 +68,7 @@ impl Needs {
         let is_nearly_full =
             nearly_fills(bucket.level, bucket.capacity) || nearly_fills(bucket.bytes, bucket.capacity_bytes);
         let refuses = is_nearly_full && bucket.refused_per_s >= MIN_REFUSED_PER_S;
+        let is_rising = bucket.dead > 0 && bucket.recent_dead > 0;
         let throttled_for = bucket.pace.throttled_for.map_or(0, ms_up);
         Self {
             problems: present(&[
@@ -79,8 +82,9 @@ impl Needs {
             warnings: present(&[
                 (Need::Paused, bucket.paused && bucket.level > 0),
                 (Need::Throttled, throttled_for > LONG_THROTTLE_MS),
+                (Need::DeadRising, is_rising),
                 (Need::NearlyFull, is_nearly_full && !refuses),
-                (Need::DeadLetters, bucket.dead > 0),
+                (Need::DeadLetters, bucket.dead > 0 && !is_rising),
             ]),
         }
     }

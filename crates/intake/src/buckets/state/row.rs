@@ -7,7 +7,7 @@ use super::BucketState;
 use super::needs::Indices;
 
 /// The names of the members of a row, in their order.
-pub(crate) const COLUMNS: [&str; 19] = [
+pub(crate) const COLUMNS: [&str; 20] = [
     "name",
     "level",
     "capacity",
@@ -15,6 +15,7 @@ pub(crate) const COLUMNS: [&str; 19] = [
     "in_flight",
     "parked",
     "dead",
+    "recent_dead",
     "oldest_age_ms",
     "accepted_per_s",
     "refused_per_s",
@@ -43,6 +44,7 @@ impl Serialize for Row<'_> {
         row.serialize_element(&of.in_flight)?;
         row.serialize_element(&of.parked)?;
         row.serialize_element(&of.dead)?;
+        row.serialize_element(&of.recent_dead)?;
         row.serialize_element(&of.oldest_age_ms)?;
         row.serialize_element(&rounded(of.accepted_per_s))?;
         row.serialize_element(&rounded(of.refused_per_s))?;

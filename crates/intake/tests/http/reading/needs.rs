@@ -122,6 +122,9 @@ async fn dead_letters_are_a_warning_until_they_are_gone() {
     harness.submit("x").await;
     harness.settle(buried("gone", 410)).await;
     assert_eq!(needs(&harness).await, warning("dead_letters"));
+    harness.bucket("b").sample_history(&CallStats::default()).await.unwrap();
+    assert_eq!(needs(&harness).await, warning("dead_rising"));
+    assert_eq!(harness.get("/v1/buckets/b").await.json()["recent_dead"], 1);
     assert_eq!(harness.ask("DELETE /v1/buckets/b/dead?status=410", &[], "").await.status, 200);
     assert_eq!(needs(&harness).await, nothing());
 }

@@ -59,6 +59,7 @@ fn census() -> Census {
         outbox_handed_over: 0,
         outbox_chains: 0,
         recent_calls: RecentCalls::default(),
+        recent_dead: 0,
     }
 }
 
@@ -93,6 +94,7 @@ fn each_need_is_at_its_index_under_its_name() {
         "refusing",
         "paused",
         "throttled",
+        "dead_rising",
         "nearly_full",
         "dead_letters",
     ];
@@ -191,8 +193,11 @@ fn a_throttle_is_a_warning_only_beyond_five_minutes() {
 }
 
 #[test]
-fn any_dead_letter_is_a_warning() {
-    assert_eq!(needs(|bucket| bucket.dead = 1), warning(Need::DeadLetters));
+fn any_dead_letter_is_a_warning_and_new_ones_are_another() {
+    let with = |dead, recent_dead| needs(|bucket| (bucket.dead, bucket.recent_dead) = (dead, recent_dead));
+    assert_eq!(with(1, 0), warning(Need::DeadLetters));
+    assert_eq!(with(2, 1), warning(Need::DeadRising));
+    assert_eq!(with(0, 1), nothing(), "they were deleted or replayed");
 }
 
 #[test]
