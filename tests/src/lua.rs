@@ -8,6 +8,7 @@ use std::fs;
 
 use dripfeed_auth::KEY_FRAGMENTS;
 use dripfeed_bucket::{Kind, fragments, fragments_without_rules};
+use dripfeed_limit::RULES_FRAGMENTS;
 use dripfeed_store::{Fragment, Fragments, Script, Store};
 
 use crate::redis_server::TestRedis;
@@ -59,13 +60,12 @@ impl File {
 }
 
 fn files() -> Vec<File> {
-    const LIMITS: &[&Fragments] = &[dripfeed_limit::lua::FRAGMENTS, dripfeed_store::REGISTRY_FRAGMENTS];
     let root = sources::from_the_root("");
     let file = |path: std::path::PathBuf| {
         let text = &*fs::read_to_string(&path).expect("a file of Lua").leak();
         let path = path.strip_prefix(&root).expect("below the root").to_str().expect("a path in UTF-8").to_owned();
         let mut tables = if path.starts_with("crates/limit/") {
-            vec![LIMITS]
+            vec![RULES_FRAGMENTS]
         } else if path.starts_with("crates/auth/") || path.starts_with("crates/store/") {
             vec![KEY_FRAGMENTS]
         } else if path.contains("/kind/stream/") {
@@ -160,7 +160,7 @@ async fn no_file_needs_what_it_does_not_use() {
 
 #[test]
 fn every_file_is_a_verb_or_a_fragment_by_its_name() {
-    let kinds = [fragments(Kind::Stream), fragments_without_rules(Kind::List), KEY_FRAGMENTS];
+    let kinds = [fragments(Kind::Stream), fragments_without_rules(Kind::List), KEY_FRAGMENTS, RULES_FRAGMENTS];
     let fragments = kinds.iter().flat_map(|tables| tables.iter().flat_map(|table| table.iter()));
     let all: BTreeSet<(&str, &str)> = fragments.map(|fragment| (fragment.name(), fragment.text())).collect();
     for file in files().iter().filter(|file| !file.is_verb()) {

@@ -84,6 +84,7 @@ pub(crate) fn refusal(error: &RegistryError) -> Status {
         RegistryError::ManyServices(_) | RegistryError::ManyBytes(_) => {
             Status::resource_exhausted(format!("{error}: delete some first"))
         }
+        RegistryError::Contended => Status::unavailable(format!("{error}; retry later")),
         RegistryError::Store(store) if store.kind() == ErrorKind::Full => {
             Status::resource_exhausted("Redis is out of memory; nothing was stored")
         }

@@ -44,11 +44,7 @@ impl rate_limiter_server::RateLimiter for RateLimiter {
         // Limits the number of concurrent changes.
         let turn = self.access.lookup_turn(waiter(&caller, request.extensions())).await;
         let services = self.services.clone();
-        let put = async move {
-            services.put(&service, &rules).await.map_err(|error| refusal(&error))?;
-            tracing::info!(%service, key = caller.id(), action = "put rules", "audit");
-            Ok(())
-        };
+        let put = async move { services.put(&service, &rules, caller.id()).await.map_err(|error| refusal(&error)) };
         in_turn(turn, put).await?;
         Ok(Response::new(RegisterServiceResponse { status: REGISTERED, error: String::new() }))
     }

@@ -4,6 +4,7 @@
 //! **Architecture invariant:** nothing here does I/O, reads a clock or draws a random number. Code that needs `now` or
 //! a random number receives it.
 
+pub mod audit_text;
 pub mod chain;
 pub mod fingerprint;
 pub mod forward;

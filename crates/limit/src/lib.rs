@@ -81,4 +81,6 @@ pub use policy::request::Request;
 pub use policy::scope::{BadKeyPart, KeyPart, subscriber};
 pub use policy::tier::{Align, BadTier, Tier, TierKind};
 pub use policy::{BadPolicy, BadPolicyId, Mode, Policy, PolicyFault, PolicyId, PolicySettings};
-pub use registry::{BadRules, BadServiceName, RegistryError, Rules, ServiceName, Services};
+pub use registry::{
+    BadRules, BadServiceName, RULES_FRAGMENTS, RegistryError, Rules, RulesAuditEntry, ServiceName, Services,
+};

@@ -4,6 +4,8 @@
 //! An intake checks for changes every [`PERIOD`], and makes no query for a known service, or one known not to exist.
 //! While Redis is unavailable, known rules stay in force; `on_store_error` of each policy decides how.
 
+mod audit;
+mod change;
 mod delete;
 mod error;
 mod heartbeat;
@@ -12,16 +14,15 @@ mod keys;
 mod known_services;
 mod name;
 mod put;
-mod replaced;
 mod rules;
+mod scripts;
 
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use dripfeed_store::{Call, Store, restart_on_panic};
-use redis::FromRedisValue;
+use dripfeed_store::{Store, restart_on_panic};
 use tokio::sync::Mutex;
 
 use crate::decide::combined::CombinedDecision;
@@ -33,11 +34,13 @@ use crate::policy::PolicyId;
 use crate::policy::request::Request;
 use crate::registry::keys::RegistryKeys;
 
+pub use self::audit::RulesAuditEntry;
 pub use self::error::RegistryError;
 use self::heartbeat::Heartbeat;
 use self::known_services::{KnownServices, Service};
 pub use self::name::{BadServiceName, ServiceName};
 pub use self::rules::{BadRules, Rules};
+pub use self::scripts::RULES_FRAGMENTS;
 
 /// With the time to read a change, less than the second after which all intakes must enforce it.
 const PERIOD: Duration = Duration::from_millis(400);
@@ -143,18 +146,6 @@ impl Shared {
         if let Some(heartbeat) = self.heartbeat.lock().await.as_mut() {
             self.learn(heartbeat).await;
         }
-    }
-
-    /// Changes the rules in Redis, and applies the change at this intake before it returns.
-    ///
-    /// # Errors
-    /// When Redis can't be asked.
-    async fn change<T: FromRedisValue>(&self, call: &Call<'_>) -> Result<T, RegistryError> {
-        let mut heartbeat = self.heartbeat.lock().await;
-        let heartbeat = heartbeat.as_mut().ok_or(RegistryError::Closed)?;
-        let reply = self.store.run_durably(call).await?;
-        self.learn(heartbeat).await;
-        Ok(reply)
     }
 
     async fn learn(&self, heartbeat: &mut Heartbeat) {

@@ -46,6 +46,7 @@ pub use installation::{
     InstallationError, InstallationKeys, LAYOUT, OpenedInstallation, UnknownLayout, installed_layout, open_installation,
 };
 pub use large_requests::LargeTurn;
+pub use registry::audit_log::AuditRecord;
 pub use registry::known_entries::{KnownEntries, RegistryChanges};
 pub use registry::{REGISTRY_FRAGMENTS, Registry, RegistryEntry};
 pub use salt::Salt;

@@ -4,6 +4,7 @@
 //! lower version, another number of entries, or doesn't have the latest changes that the process knows. So Redis is the
 //! source of truth, even if it lost data.
 
+pub(crate) mod audit_log;
 pub(crate) mod known_entries;
 
 use crate::script::{Fragment, Fragments, Script};

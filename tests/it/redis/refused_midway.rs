@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dripfeed_auth::KEY_FRAGMENTS;
+use dripfeed_limit::RULES_FRAGMENTS;
 use dripfeed_store::{Fragments, Script, Store};
 use dripfeed_tests::redis_server::TestRedis;
 use redis::{Cmd, Value, cmd};
@@ -12,7 +13,6 @@ use redis::{Cmd, Value, cmd};
 const ALL_KEYS: &str = "local all = {} for _, key in ipairs(redis.call('KEYS', '*')) do \
     all[#all + 1] = key all[#all + 1] = redis.call('DUMP', key) end return all";
 const LARGEST: &str = "18446744073709551615-18446744073709551615";
-const RULES: &[&Fragments] = &[dripfeed_limit::lua::FRAGMENTS, dripfeed_store::REGISTRY_FRAGMENTS];
 
 macro_rules! script {
     ($name:literal, $fragments:expr, $file:literal) => {{
@@ -152,12 +152,16 @@ async fn a_key_is_made_changed_and_revoked_whole_or_not_at_all() {
 
 #[tokio::test]
 async fn rules_of_services_are_registered_and_deleted_whole_or_not_at_all() {
-    let (put, delete) = (script!("put", RULES, "limit/src/registry"), script!("delete", RULES, "limit/src/registry"));
+    let (put, delete) = (
+        script!("put", RULES_FRAGMENTS, "limit/src/registry"),
+        script!("delete", RULES_FRAGMENTS, "limit/src/registry"),
+    );
     let mut trials = Trials::of("@services").await;
-    let keys = ["rules", "state"];
-    for rules in ["{}", "{ }"] {
-        assert_eq!(trials.call(put, &keys, &["s", rules, "9", "999", "any", ""]).await, ["registered"]);
+    let keys = ["rules", "state", "audit"];
+    for [known, rules] in [["", "{}"], ["{}", "{ }"]] {
+        let made = trials.call(put, &keys, &["s", known, rules, "9", "999", "9", "root", "change", "one", "two"]).await;
+        assert_eq!(made, ["registered"]);
     }
-    assert_eq!(trials.call(delete, &keys, &["s", "any", ""]).await, ["deleted"]);
+    assert_eq!(trials.call(delete, &keys, &["s", "{ }", "9", "root", "delete", "all"]).await, ["deleted"]);
     trials.none_is_half();
 }

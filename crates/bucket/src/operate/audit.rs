@@ -1,20 +1,16 @@
 //! The audit log of a bucket: who changed what, and when.
 
-use dripfeed_job::JobId;
-use dripfeed_store::Script;
-use redis::Value;
+use dripfeed_job::audit_text;
+use dripfeed_store::{AuditRecord, Script};
 
 use crate::bucket::Bucket;
 use crate::error::BucketError;
-use crate::script::reply::Reply;
 use crate::script::scripts::SHARED;
 
 static RECORD: Script = Script::new("record_audit", SHARED, include_str!("record_audit.lua"));
 
 /// The maximum number of entries. The oldest ones are dropped.
 const MOST_ENTRIES: usize = 100;
-/// The maximum number of characters of the detail of an entry. The rest is cut.
-pub const LONGEST_AUDIT_TEXT: usize = 300;
 
 /// An entry of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +33,7 @@ impl Bucket {
     pub async fn record(&self, key: Option<&str>, action: &str, detail: &str) -> Result<(), BucketError> {
         let keys = &self.redis_bucket.keys;
         let mut call = RECORD.on(&[keys.tally(), keys.audit()]);
-        call.arg(MOST_ENTRIES).arg(key.unwrap_or_default()).arg(action).arg(shortened(detail));
+        call.arg(MOST_ENTRIES).arg(key.unwrap_or_default()).arg(action).arg(audit_text::shortened(detail));
         call.arg(self.redis_bucket.incarnation_word());
         self.redis_bucket.store.run::<String>(&call).await?;
         Ok(())
@@ -48,34 +44,14 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn audit_trail(&self) -> Result<Vec<AuditEntry>, BucketError> {
-        let mut range = redis::cmd("XRANGE");
-        range.arg(self.redis_bucket.keys.audit()).arg("-").arg("+").arg("COUNT").arg(MOST_ENTRIES);
-        let mut found = Reply::new("XRANGE", self.redis_bucket.store.command::<Value>(&range).await?)?;
-        let mut entries = Vec::new();
-        while !found.is_empty() {
-            entries.push(read(found.array()?)?);
-        }
-        entries.reverse();
-        Ok(entries)
+        let entries = self.redis_bucket.store.audit_log(&self.redis_bucket.keys.audit(), MOST_ENTRIES).await?;
+        Ok(entries.iter().map(AuditEntry::read).collect())
     }
 }
 
-fn read(mut entry: Reply) -> Result<AuditEntry, BucketError> {
-    let id: JobId = entry.parse()?;
-    let fields = entry.array()?.pairs()?;
-    let text = |name: &str| {
-        let value = fields.iter().find(|(field, _)| field == name).map(|(_, value)| value);
-        value.map_or_else(String::new, |value| String::from_utf8_lossy(value).into_owned())
-    };
-    Ok(AuditEntry {
-        at_ms: id.accepted_ms(),
-        key: Some(text("key")).filter(|key| !key.is_empty()),
-        action: text("action"),
-        detail: text("detail"),
-    })
-}
-
-fn shortened(text: &str) -> &str {
-    let end = text.char_indices().nth(LONGEST_AUDIT_TEXT).map_or(text.len(), |(end, _)| end);
-    &text[..end]
+impl AuditEntry {
+    fn read(entry: &AuditRecord) -> Self {
+        let [key, action, detail] = ["key", "action", "detail"].map(|field| entry.text(field));
+        Self { at_ms: entry.at_ms, key: Some(key).filter(|key| !key.is_empty()), action, detail }
+    }
 }

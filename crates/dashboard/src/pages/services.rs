@@ -128,7 +128,7 @@ fn one(visitor: &Visitor, ruled: &Ruled, tried: Option<&Tried<'_>>) -> Markup {
     let name = &ruled.service.name;
     html! {
         section.card id={ "service-" (name) } {
-            header { h2 { (name) } }
+            header { h2 { (name) } a href={ "/audit" (listing::query(&[("service", Some(name))])) } { "audit log" } }
             (decisions::of(ruled))
             p.faint { "Counted by this intake since it started." }
             @if visitor.may("submit") { (try_request::form(visitor, name, tried)) }

@@ -44,6 +44,7 @@ fn all_pages_of_buckets_are_read() {
     let routes = Router::new()
         .route("/v1/buckets", get(pages))
         .route("/v1/audit", get(log.clone()))
+        .route("/v1/services/audit", get(log.clone()))
         .route("/v1/buckets/{bucket}/audit", get(log));
     let page = over(api(&[]).merge(routes));
     for path in ["/", "/redis", "/audit"] {

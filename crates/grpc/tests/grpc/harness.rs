@@ -114,7 +114,7 @@ impl Harness {
 
     /// Registers the service `shop`.
     pub async fn register(&self, rules: Value) {
-        self.services.put(&"shop".parse().unwrap(), &Rules::of(rules).unwrap()).await.unwrap();
+        self.services.put(&"shop".parse().unwrap(), &Rules::of(rules).unwrap(), None).await.unwrap();
     }
 }
 

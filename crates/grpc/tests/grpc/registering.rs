@@ -169,6 +169,9 @@ async fn keys_and_scopes_are_the_same_as_over_http() {
     refused(client.register_service(with_key("asker", rules("shop", &limit(1)))).await, Code::PermissionDenied);
     refused(client.register_service(with_key("operator", rules("mail", &limit(1)))).await, Code::PermissionDenied);
     client.register_service(with_key("operator", rules("shop", &limit(1)))).await.unwrap();
+    let recorded = harness.services.audit_trail().await.unwrap().remove(0);
+    let recorded = (recorded.by.as_deref(), recorded.action.as_str(), recorded.service.as_str());
+    assert_eq!(recorded, (Some("operator"), "create", "shop"));
     refused(client.should_forward_request(with_key("operator", of_shop(""))).await, Code::PermissionDenied);
     let ask = async |key: &str, caller: &str| {
         let answer = client.clone().should_forward_request(with_key(key, of_shop(caller))).await;

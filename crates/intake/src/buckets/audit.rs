@@ -5,12 +5,10 @@ use std::error::Error;
 use axum::Json;
 use dripfeed_auth::{Caller, KeyAuditEntry, Read};
 use dripfeed_bucket::{AuditEntry, Bucket, BucketError};
-use dripfeed_job::pluralize;
-use dripfeed_limit::ServiceName;
+use dripfeed_job::{audit_text, pluralize};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::buckets::value_change;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
@@ -70,7 +68,7 @@ pub(crate) async fn record(bucket: &Bucket, caller: &Caller, action: &str, detai
 
 /// Like [`record`], for changed settings: in as many entries as are needed for all their values.
 pub(crate) async fn record_changes(bucket: &Bucket, caller: &Caller, action: &str, changes: Vec<String>) {
-    for detail in value_change::joined(changes) {
+    for detail in audit_text::joined(changes) {
         record(bucket, caller, action, &detail).await;
     }
 }
@@ -92,9 +90,4 @@ pub(crate) async fn record_parts<T>(
     };
     let detail = filter.map_or_else(|| count.clone(), |filter| format!("{count}: {filter}"));
     record(bucket, caller, action, &detail).await;
-}
-
-/// Logs an operation on the rules of a service.
-pub(crate) fn log_service(service: &ServiceName, caller: &Caller, action: &str, detail: &str) {
-    tracing::info!(%service, key = caller.id(), action, detail, "audit");
 }

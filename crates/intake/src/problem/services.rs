@@ -54,6 +54,7 @@ impl From<RegistryError> for Problem {
             RegistryError::ManyServices(_) | RegistryError::ManyBytes(_) => {
                 Self::new(Code::ManyServices, format!("{error}: delete some first"))
             }
+            RegistryError::Contended => Self::new(Code::StoreUnavailable, format!("{error}; retry later")),
             RegistryError::Store(error) => BucketError::Store(error.into()).into(),
             RegistryError::Limit(LimitError::Unavailable { ref source, .. }) => {
                 // Without a source, the reply was lost, and the charge may have been made.

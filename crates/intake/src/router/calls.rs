@@ -18,7 +18,7 @@ use crate::jobs::{
 };
 use crate::probes;
 use crate::schedules::{define, delete, list as schedules, run, switch};
-use crate::services::{check, history as service_history, list as services, rules};
+use crate::services::{audit as rules_audit, check, history as service_history, list as services, rules};
 use crate::submit::{batch, proxy, single};
 
 /// Creates routes and description of the handlers' `utoipa::path`. Routes only use its method and path; the
@@ -85,6 +85,7 @@ calls! {
     switch::resume_schedule,
     run::run_schedule,
     services::services,
+    rules_audit::rules_audit,
     service_history::history,
     rules::put, rules::get, rules::delete,
     check::check,

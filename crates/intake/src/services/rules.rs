@@ -6,12 +6,11 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use dripfeed_auth::{Operate, Read};
-use dripfeed_limit::{Rules, ServiceName, load};
+use dripfeed_limit::{RegistryError, Rules, ServiceName, load};
 use http::{HeaderMap, StatusCode, header};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::buckets::{audit, value_change};
 use crate::intake::Intake;
 use crate::openapi::rules::{PublishedDocument, RulesDocument};
 use crate::openapi::{parameters, responses};
@@ -58,11 +57,7 @@ pub(crate) async fn put(
     let rules = body::parse(body, rules).await?;
     // Changes of rules wait for a turn, so that they run one after the other.
     let _turn = intake.lookup_turn(&caller, address).await;
-    // As this intake knows them: for the log alone.
-    let before = intake.services().rules(&service).ok().flatten();
-    store(&intake, &service, &rules, &preconditions).await?;
-    let detail = value_change::of_rules(before.as_ref().map(|before| before.document()), rules.document());
-    audit::log_service(&service, &caller, "put rules", &detail);
+    store(&intake, &service, &rules, &preconditions, caller.id()).await?;
     Ok(answer(&rules))
 }
 
@@ -71,29 +66,25 @@ async fn store(
     service: &ServiceName,
     rules: &Rules,
     preconditions: &Preconditions,
+    by: Option<&str>,
 ) -> Result<(), Problem> {
     let services = intake.services();
     if preconditions.is_empty() {
-        return Ok(services.put(service, rules).await?);
+        return Ok(services.put(service, rules, by).await?);
     }
     for _ in 0..TRIES {
         let known = services.current_rules(service).await?;
         preconditions.check("service", known.as_ref().map(|known| known.version()))?;
-        if services.put_if_unchanged(service, known.as_deref(), rules).await? {
+        if services.put_if_unchanged(service, known.as_deref(), rules, by).await? {
             return Ok(());
         }
     }
-    Err(contended())
+    Err(RegistryError::Contended.into())
 }
 
 /// The response, with the version of the rules.
 fn answer(rules: &Rules) -> Response {
     ([e_tag(rules.version())], Json(rules.document())).into_response()
-}
-
-/// The problem if every try met another change.
-fn contended() -> Problem {
-    Problem::new(Code::StoreUnavailable, "the rules are being changed by another request; retry later")
 }
 
 /// Returns the rules of a service.
@@ -131,24 +122,28 @@ pub(crate) async fn delete(
 ) -> Result<StatusCode, Problem> {
     let preconditions = Preconditions::of(&headers)?;
     let _turn = intake.lookup_turn(&caller, address).await;
-    remove(&intake, &service, &preconditions).await?;
-    audit::log_service(&service, &caller, "delete rules", "");
+    remove(&intake, &service, &preconditions, caller.id()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn remove(intake: &Intake, service: &ServiceName, preconditions: &Preconditions) -> Result<(), Problem> {
+async fn remove(
+    intake: &Intake,
+    service: &ServiceName,
+    preconditions: &Preconditions,
+    by: Option<&str>,
+) -> Result<(), Problem> {
     let services = intake.services();
     if preconditions.is_empty() {
-        return if services.delete(service).await? { Ok(()) } else { Err(Problem::unknown_service()) };
+        return if services.delete(service, by).await? { Ok(()) } else { Err(Problem::unknown_service()) };
     }
     for _ in 0..TRIES {
         let known = services.current_rules(service).await?.ok_or_else(Problem::unknown_service)?;
         preconditions.check("service", Some(known.version()))?;
-        if services.delete_if_unchanged(service, &known).await? {
+        if services.delete_if_unchanged(service, &known, by).await? {
             return Ok(());
         }
     }
-    Err(contended())
+    Err(RegistryError::Contended.into())
 }
 
 /// The media type of RFC 9512, and the names in use before it.

@@ -407,6 +407,34 @@ async fn the_key_is_the_default_caller_of_a_check() {
 }
 
 #[tokio::test]
+async fn who_changed_which_rules_from_what_to_what_is_in_the_audit_log_of_those_who_may_read_the_service() {
+    let reader = |services| ApiKey { scopes: vec![Scope::Read], services, ..key("reader") };
+    let of = |name: &str| ServiceSet::Named(BTreeSet::from([name.parse().unwrap()]));
+    let other = ApiKey { id: "other".to_owned(), sha256: Sha256::digest("other").into(), ..reader(of("mail")) };
+    let keys = vec![key("east"), reader(ServiceSet::All), other];
+    let harness = Harness::with(vec![settings("b")], keys, &[]).await;
+    for (line, body) in [(RULES, limit(1)), (RULES, limit(2)), ("DELETE /v1/services/shop/rules", Value::Null)] {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        assert!(harness.ask(line, &[("dripfeed-key", "east")], body).await.status.is_success());
+    }
+    let read = async |key: &str, query: &str| {
+        harness.ask(&format!("GET /v1/services/audit{query}"), &[("dripfeed-key", key)], "").await
+    };
+    let entries = read("reader", "").await.json()["items"].clone();
+    let shown = |entry: &Value| ["key", "action", "service"].map(|member| entry[member].as_str().unwrap().to_owned());
+    let all: Vec<_> = entries.as_array().unwrap().iter().map(shown).collect();
+    assert_eq!(all, ["delete", "change", "create"].map(|action| ["east", action, "shop"]));
+    assert_eq!(entries[1]["detail"], "policies.each.tiers.0.limit: 1 → 2");
+    assert!(entries[1]["at"].as_str().unwrap().ends_with('Z'));
+    for (query, count) in [("?limit=1", 1), ("?service=shop", 3), ("?service=mail", 0)] {
+        assert_eq!(read("reader", query).await.json()["items"].as_array().unwrap().len(), count, "{query}");
+    }
+    assert_eq!(read("other", "?service=shop").await.json()["items"], json!([]), "it may not read this service");
+    read("east", "").await.refuses(403, "forbidden");
+    read("reader", "?service=a/b").await.refuses(422, "bad_query");
+}
+
+#[tokio::test]
 async fn rules_that_a_caller_changes_at_once_stand_not_all_before_those_of_others() {
     const MANY: usize = 40;
     let harness = Harness::with(vec![settings("b")], vec![key("flooder"), key("tenant")], &[]).await;

@@ -1,17 +1,21 @@
 -- Removes the rules of a service.
 --
--- needs: now, granted
--- KEYS  1 the rules (hash: service → JSON)  2 their state (hash: version, bytes)
--- ARGV  1 the service  2 'any': whatever its rules; 'known': only if its rules are these  3 the rules
--- Result  'deleted'; 'none': the service isn't registered; 'changed': it has other rules, and keeps them
-local old = redis.call('HGET', KEYS[1], ARGV[1])
-if not old then return 'none' end
-if ARGV[2] == 'known' and old ~= ARGV[3] then return 'changed' end
+-- needs: now, granted, record_rules
+-- KEYS  1 the rules (hash: service → JSON)  2 their state (hash: version, bytes)  3 audit (stream)
+-- ARGV  1 the service  2 the rules that it has, as far as known  3… for the audit log, as of record_rules
+-- Result  { 'deleted' }; { 'none' }: the service isn't registered; { 'changed', the rules that it has }: nothing was
+--         changed
+local service, known = ARGV[1], ARGV[2]
+local old = redis.call('HGET', KEYS[1], service)
+if not old then return { 'none' } end
+if old ~= known then return { 'changed', old } end
 local state = redis.call('HMGET', KEYS[2], 'bytes', 'version')
 local bytes = math.max(0, (tonumber(state[1]) or 0) - #old)
 local version = math.max(now_us, (tonumber(state[2]) or 0) + 1)
 check_granted(KEYS[2], 'HSET')
--- Frees memory first, so that both commands succeed at maxmemory.
-redis.call('HDEL', KEYS[1], ARGV[1])
+check_audit(KEYS[3])
+-- Frees memory first, so that all commands succeed at maxmemory.
+redis.call('HDEL', KEYS[1], service)
 redis.call('HSET', KEYS[2], 'bytes', string.format('%.0f', bytes), 'version', string.format('%.0f', version))
-return 'deleted'
+record_rules(KEYS[3], service, unpack(ARGV, 3))
+return { 'deleted' }

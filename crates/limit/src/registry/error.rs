@@ -16,6 +16,9 @@ pub enum RegistryError {
     ManyServices(usize),
     #[error("the rules of all services together would exceed {0} bytes")]
     ManyBytes(usize),
+    /// Each try met another change.
+    #[error("the rules are being changed by another request")]
+    Contended,
     /// The change may have been made when the [`dripfeed_store::Certainty`] is unknown.
     #[error("the rules can't be changed")]
     Store(#[from] StoreError),

@@ -9,11 +9,18 @@ pub(crate) struct RegistryKeys {
     pub(crate) state: String,
     /// Hash: intake → its number of heartbeats.
     pub(crate) intakes: String,
+    /// Stream: who changed which rules.
+    pub(crate) audit: String,
 }
 
 impl RegistryKeys {
     pub(crate) fn new(prefix: &str) -> Self {
         let key = |what: &str| format!("{prefix}:{{@services}}:{what}");
-        Self { rules: key("rules"), state: key("state"), intakes: key("intakes") }
+        Self { rules: key("rules"), state: key("state"), intakes: key("intakes"), audit: key("audit") }
+    }
+
+    /// The KEYS of scripts that change rules.
+    pub(super) fn to_change(&self) -> [&String; 3] {
+        [&self.rules, &self.state, &self.audit]
     }
 }

@@ -1,29 +1,31 @@
 //! Registers a service, or replaces its rules.
 
-use dripfeed_store::Script;
+use dripfeed_store::{Call, Script};
 
 use super::Services;
+use super::change::Change;
 use super::error::RegistryError;
+use super::keys::RegistryKeys;
 use super::name::ServiceName;
-use super::replaced::Replaced;
 use super::rules::Rules;
-use crate::lua::FRAGMENTS;
+use super::scripts::RULES_FRAGMENTS;
 
-static PUT: Script = Script::new("put rules", &[FRAGMENTS], include_str!("put.lua"));
+static PUT: Script = Script::new("put rules", RULES_FRAGMENTS, include_str!("put.lua"));
 
 /// Every intake has a limiter for each service.
-const MOST_SERVICES: usize = 1000;
+pub(super) const MOST_SERVICES: usize = 1000;
 /// Every intake reads all rules again after each change.
-const MOST_BYTES: usize = 8 << 20;
+pub(super) const MOST_BYTES: usize = 8 << 20;
 
 impl Services {
     /// Sets the rules of a service, here at once and everywhere within a second. Policies with the same id keep their
-    /// counters.
+    /// counters. `by`: the id of the acting key, for the audit log.
     ///
     /// # Errors
-    /// When Redis is unavailable, or there is no room; then the rules are unchanged.
-    pub async fn put(&self, name: &ServiceName, rules: &Rules) -> Result<(), RegistryError> {
-        self.replace(name, Replaced::Any, rules).await.map(drop)
+    /// When Redis is unavailable, there is no room, or other intakes change the same rules all the time; then the rules
+    /// are unchanged.
+    pub async fn put(&self, name: &ServiceName, rules: &Rules, by: Option<&str>) -> Result<(), RegistryError> {
+        self.change(&Change { service: name, known: None, new: Some(rules), by }).await.map(drop)
     }
 
     /// As [`Services::put`], but only if the service has the rules `known`, where `None` means that it isn't
@@ -36,21 +38,16 @@ impl Services {
         name: &ServiceName,
         known: Option<&Rules>,
         rules: &Rules,
+        by: Option<&str>,
     ) -> Result<bool, RegistryError> {
-        self.replace(name, Replaced::Known(known), rules).await
+        let known = Some(known.map_or("", |known| &known.text));
+        self.change(&Change { service: name, known, new: Some(rules), by }).await
     }
+}
 
-    async fn replace(&self, name: &ServiceName, old: Replaced<'_>, rules: &Rules) -> Result<bool, RegistryError> {
-        let keys = &self.0.keys;
-        let mut call = PUT.on(&[&keys.rules, &keys.state]);
-        call.arg(name.as_str()).arg(&rules.text).arg(MOST_SERVICES).arg(MOST_BYTES);
-        for word in old.words() {
-            call.arg(word);
-        }
-        match self.0.change::<String>(&call).await?.as_str() {
-            "many services" => Err(RegistryError::ManyServices(MOST_SERVICES)),
-            "many bytes" => Err(RegistryError::ManyBytes(MOST_BYTES)),
-            answer => Ok(answer != "changed"),
-        }
-    }
+/// The call of the script, without the arguments of record_rules.
+pub(super) fn call(keys: &RegistryKeys, service: &ServiceName, known: &str, rules: &Rules) -> Call<'static> {
+    let mut call = PUT.on(&keys.to_change());
+    call.arg(service.as_str()).arg(known).arg(&rules.text).arg(MOST_SERVICES).arg(MOST_BYTES);
+    call
 }

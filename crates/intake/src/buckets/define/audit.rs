@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use dripfeed_auth::Caller;
 use dripfeed_bucket::{Bucket, Definition, RUN_TIME_SETTINGS, RunTimeSetting};
+use dripfeed_job::audit_text;
 use serde_json::{Map, Value, json};
 
 use crate::buckets::audit::record_changes;
-use crate::buckets::value_change;
 
 /// Records a definition. `before`: `None` for a new bucket.
 pub(super) async fn defined(bucket: &Bucket, caller: &Caller, before: Option<&Definition>, after: &Definition) {
@@ -27,7 +27,7 @@ fn changed(before: &Definition, after: &Definition) -> Vec<String> {
     };
     let shown = RUN_TIME_SETTINGS.iter().flat_map(|setting| {
         let (from, to) = (value(before, setting), value(after, setting));
-        if from == to { Vec::new() } else { value_change::of(setting.name, &from, &to) }
+        if from == to { Vec::new() } else { audit_text::change(setting.name, &from, &to) }
     });
     let mut changes: Vec<String> = shown.collect();
     let names = names(before, after);
