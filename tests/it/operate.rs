@@ -19,6 +19,8 @@ mod preconditions;
 mod push;
 /// Two who change one thing at once.
 mod racing;
+/// Who was refused by which limit, as all intakes count it.
+mod refusals;
 mod replays;
 /// What systemd learns of a role.
 mod service_manager;

@@ -1,5 +1,6 @@
 //! Admission of jobs into a bucket. `admit` batches submissions and calls its script; this file has its results.
 
+pub(crate) mod add_refusals;
 pub(crate) mod admission_request;
 pub(crate) mod admit;
 mod job_words;

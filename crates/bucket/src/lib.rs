@@ -27,6 +27,7 @@ mod schedule;
 mod script;
 mod settings;
 
+pub use admission::add_refusals::{MAX_REFUSAL_COUNTERS, RefusalCounts, Refusals};
 pub use admission::admission_request::Origin;
 pub use admission::parsing::parse;
 pub use admission::{

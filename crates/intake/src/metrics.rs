@@ -17,5 +17,4 @@ pub use self::bucket_gauges::BucketGauges;
 pub use self::exporter::MetricsExporter;
 pub use self::intake_metrics::IntakeMetrics;
 pub use self::limit_metrics::LimitMetrics;
-pub(crate) use self::refused_callers::RefusedCaller;
 pub(crate) use self::tick_outcome::TickOutcome;

@@ -134,11 +134,12 @@ async fn keys_and_fields_in_redis_keep_their_names() {
     check("redis", &seen);
 }
 
-/// The Redis keys of API keys, where some are created over the API.
+/// The Redis keys of API keys, where some are created over the API, and of refused callers.
 async fn names_of_keys() -> Names {
     let hash = dripfeed_auth::format_hash(&dripfeed_auth::hash_of_key(b"platform"));
-    let key = format!("[[keys]]\nid = \"platform\"\nsha256 = \"{hash}\"\nscopes = [\"read\", \"keys\"]\n");
-    let service = Service::new(&key).await;
+    let key = format!("[[keys]]\nid = \"platform\"\nsha256 = \"{hash}\"\nscopes = [\"read\", \"submit\", \"keys\"]\n");
+    let full = "[buckets.stream]\nupstream = \"http://127.0.0.1:1/\"\ncapacity = 1\n";
+    let service = Service::new(&(key + full)).await;
     let intake = service.intake().await;
     let client = intake.client().with_key("platform");
     for id in ["made", "revoked"] {
@@ -147,7 +148,12 @@ async fn names_of_keys() -> Names {
         assert_eq!(made.await.expect("an answer").status, 201);
     }
     client.call(client.request(Method::DELETE, "/v1/keys/revoked"), "").await.expect("an answer");
-    names(&service).await.into_iter().filter(|name| name.contains("{@keys}")).collect()
+    for status in [202, 429] {
+        assert_eq!(client.submit("stream", "x").await.expect("an answer").status, status);
+    }
+    client.get("/v1/buckets/stream/holders").await.expect("an answer");
+    let is_of_keys = |name: &String| name.contains("{@keys}") || name.contains(":refusals ");
+    names(&service).await.into_iter().filter(is_of_keys).collect()
 }
 
 /// Keys with their types, and fields of hashes; what is chosen by callers or by chance is left out.

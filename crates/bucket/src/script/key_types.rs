@@ -30,8 +30,9 @@ impl fmt::Display for WrongType {
 /// The keys of a bucket and their types, without idempotency keys, batches and limits. `takers`: consumers of a list.
 fn expected(keys: &Keys, kind: Kind, takers: &[String]) -> Vec<(String, &'static str)> {
     let of_both = [keys.replicas(), keys.members(), keys.standby(), keys.batches(), keys.takes(), keys.pace()];
-    let counted = [keys.meter(), keys.tally(), keys.control(), keys.history(), keys.holders(), keys.keyed_jobs()];
-    let ended = [keys.outcomes(), keys.letters(), keys.replays(), keys.schedules(), keys.schedule_states()];
+    let counted = [keys.meter(), keys.tally(), keys.control(), keys.history(), keys.holders(), keys.refusals()];
+    let ended =
+        [keys.keyed_jobs(), keys.outcomes(), keys.letters(), keys.replays(), keys.schedules(), keys.schedule_states()];
     let (jobs, hashes, zsets) = match kind {
         Kind::Stream => {
             let hashes = vec![keys.attempts(), keys.failed(), keys.unburied(), keys.flow_state()];

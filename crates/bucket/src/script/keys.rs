@@ -111,6 +111,11 @@ impl Keys {
         self.of("history")
     }
 
+    /// Hash with a TTL: refused submissions by hour, limit and caller (add_refusals.lua).
+    pub(crate) fn refusals(&self) -> String {
+        self.of("refusals")
+    }
+
     /// Hash: caller → its jobs in the bucket, and `<caller> bytes` → their bytes (counts.lua).
     pub(crate) fn holders(&self) -> String {
         self.of("holders")
@@ -294,12 +299,12 @@ impl Keys {
         self.of("schedules:state")
     }
 
-    /// The keys without a TTL that may exist in an empty bucket, without `control`, the audit log, the replicas, the
-    /// tally, outcomes, dead letters and idempotency keys.
+    /// The keys that may exist in an empty bucket, without `control`, the audit log, the replicas, the tally, outcomes,
+    /// dead letters, idempotency keys and those with a TTL of seconds.
     pub(crate) fn left_behind(&self) -> Vec<String> {
         let of_work = [self.parked(), self.standby(), self.batches()];
         let of_turns = [self.flows(), self.ranges(), self.throttled(), self.flow_state()];
-        let of_pace = [self.takes(), self.pace(), self.pace_tiers(), self.meter(), self.history()];
+        let of_pace = [self.takes(), self.pace(), self.pace_tiers(), self.meter(), self.history(), self.refusals()];
         let of_jobs = [self.holders(), self.attempts(), self.failed(), self.notices()];
         let of_dead = [self.replays(), self.unburied()];
         let of_schedules = [self.schedules(), self.next_ticks(), self.schedule_states()];

@@ -37,8 +37,8 @@ const IDEMPOTENCY_KEY: u64 = 1552;
 const SCHEDULE: u64 = 640;
 /// Maximum bytes of a job that a script moves. One dead letter is kept whatever its size.
 const LARGEST: u64 = 4 << 20;
-/// Counters, members, changes, the audit log and background replays, each at its maximum size.
-const BUCKET: u64 = 320 << 10;
+/// Counters, members, changes, the audit log, background replays and refused callers, each at its maximum size.
+const BUCKET: u64 = 336 << 10;
 /// The history of the last day, with the maximum number and size of slots. A test fills it.
 const HISTORY: u64 = 64 << 10;
 

@@ -32,10 +32,13 @@ pub(crate) fn of(bucket: &Bucket, holders: &Holders, flows: &Flows) -> Markup {
             @let others = holders.callers.saturating_sub(holders.items.len() as u64);
             @if others > 0 { p.faint { "and " (numbers::pluralize(others, "other caller", "other callers")) } }
         }
-        @if !holders.limits.is_empty() { (limits(holders)) }
-        @if !holders.refused.is_empty() { (refused(bucket, holders)) }
-        @if !holders.limits.is_empty() || !holders.refused.is_empty() {
+        @if !holders.limits.is_empty() {
+            (limits(holders))
             p.faint { "Counted by this intake since it started." }
+        }
+        @if !holders.refused.is_empty() {
+            (refused(bucket, holders))
+            p.faint { "Counted by all intakes in this hour and the last one." }
         }
     }
 }

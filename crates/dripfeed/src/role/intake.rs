@@ -253,6 +253,7 @@ impl IntakeRole {
             never = after_start(outcomes::hand_over(&self.buckets)) => match never {},
             never = replays::keep_resuming(&self.buckets, self.intake.metrics()) => match never {},
             never = after_start(history::keep(&self.buckets)) => match never {},
+            never = self.intake.metrics().keep_sharing_refusals() => match never {},
             never = self.exporter.keep_fresh() => match never {},
             never = after_start(submit_scheduled(&self.intake)) => match never {},
             never = self.defined.keep_following() => match never {},

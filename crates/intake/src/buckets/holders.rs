@@ -6,12 +6,11 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::State;
 use dripfeed_auth::{LimitedCaller, Read};
-use dripfeed_bucket::Holder;
+use dripfeed_bucket::{Holder, Refusals};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::intake::Intake;
-use crate::metrics::RefusedCaller;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
@@ -60,7 +59,7 @@ pub(crate) async fn holders(
     for (limit, verdict, count) in intake.metrics().limit_verdicts(bucket.name()) {
         limits.entry(limit).or_default().set(verdict, count);
     }
-    let refused = intake.metrics().refused_callers(bucket.name()).into_iter().map(Refusals::from).collect();
+    let refused = intake.metrics().share_refusals(&bucket).await?.into_iter().map(RefusedCaller::from).collect();
     Ok(Json(HolderSummary { items: holders.into_iter().map(HeldRoom::from).collect(), callers, limits, refused }))
 }
 
@@ -72,15 +71,15 @@ pub(crate) struct HolderSummary {
     callers: u64,
     /// Decisions of this intake since it started, by limit, including `max_share`.
     limits: BTreeMap<String, LimitCounts>,
-    /// The callers that this intake has refused most often since it started, by limit: at most 32 pairs. With more of
-    /// them, a count may be too high.
-    refused: Vec<Refusals>,
+    /// The callers that all intakes have refused most often, by limit, since the beginning of the last hour by the
+    /// clock: at most 64 pairs. With more than 32 in an hour, a count may be too high. Other intakes add theirs every
+    /// second.
+    refused: Vec<RefusedCaller>,
 }
 
 /// Refused submissions of a caller.
 #[derive(Serialize, ToSchema)]
-#[schema(as = RefusedCaller)]
-struct Refusals {
+struct RefusedCaller {
     caller: String,
     /// The id of the limit, `max_share`, or the code of the problem if no limit of the caller refused, such as
     /// `bucket_full`.
@@ -88,8 +87,8 @@ struct Refusals {
     refused: u64,
 }
 
-impl From<RefusedCaller> for Refusals {
-    fn from(RefusedCaller { caller, limit, refused }: RefusedCaller) -> Self {
+impl From<Refusals> for RefusedCaller {
+    fn from(Refusals { caller, limit, refused }: Refusals) -> Self {
         Self { caller, limit, refused }
     }
 }

@@ -1,11 +1,12 @@
 //! Counters and histograms of submissions.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dripfeed_bucket::{Admission, AdmissionDecision, Buckets, Refused};
+use dripfeed_bucket::{Admission, AdmissionDecision, Bucket, BucketError, Buckets, Refusals, Refused};
 use dripfeed_job::{BucketName, Ending};
 use dripfeed_trace::TraceId;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -16,7 +17,7 @@ use prometheus_client::metrics::histogram::exponential_buckets;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::limit_verdicts::LimitVerdicts;
-use super::refused_callers::{RefusedCaller, RefusedCallers};
+use super::refused_callers::RefusedCallers;
 use super::tick_outcome::TickOutcome;
 use crate::problem::Code;
 
@@ -190,9 +191,20 @@ impl IntakeMetrics {
         self.forget_if_removed(bucket);
     }
 
-    /// Returns the refusals by caller and limit, most refusals first.
-    pub(crate) fn refused_callers(&self, bucket: &BucketName) -> Vec<RefusedCaller> {
-        self.refused_callers.of(bucket)
+    /// Shares the refusals of this intake with all others, as long as it runs.
+    pub async fn keep_sharing_refusals(&self) -> Infallible {
+        self.refused_callers.keep_sharing(&self.buckets).await
+    }
+
+    /// Adds the refusals of this intake to those of all. Returns these by caller and limit, of the current hour and the
+    /// one before, most refusals first.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub(crate) async fn share_refusals(&self, bucket: &Bucket) -> Result<Vec<Refusals>, BucketError> {
+        let shared = self.refused_callers.share(bucket).await;
+        self.forget_if_removed(bucket.name());
+        shared
     }
 
     /// Returns each limit of the bucket, `max_share` included, with a verdict and its count.
