@@ -67,6 +67,7 @@ def pages(retried, letter):
     yield "redis", "/redis?bucket=demo"
     yield "audit", "/audit"
     yield "audit-empty", "/audit?bucket=demo"
+    yield "audit-service", "/audit?service=shop"
     yield "missing", "/buckets/nope"
 
 

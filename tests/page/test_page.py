@@ -120,6 +120,7 @@ class Pages(unittest.TestCase):
             "/redis?bucket=demo",
             "/audit",
             "/audit?bucket=demo",
+            "/audit?service=shop",
             "/buckets/nope",
         ]
 

@@ -4,7 +4,6 @@
 //! **Architecture invariant:** nothing here does I/O, reads a clock or draws a random number. Code that needs `now` or
 //! a random number receives it.
 
-pub mod audit_text;
 pub mod chain;
 pub mod fingerprint;
 pub mod forward;
@@ -38,6 +37,6 @@ pub use submission::{StartTime, Submission};
 pub use units::pluralize::pluralize;
 pub use units::rate::Rate;
 pub use units::share::Share;
-pub use units::{duration, expected, rate, share, size, time};
+pub use units::{audit_text, duration, expected, rate, share, size, time};
 pub use wire::entry::{Job, Unreadable};
 pub use wire::{element, entry};

@@ -1,5 +1,6 @@
-//! Durations, times, rates, shares, sizes and counts in text form.
+//! Durations, times, rates, shares, sizes, counts and changes of values in text form.
 
+pub mod audit_text;
 pub mod duration;
 pub mod expected;
 pub(crate) mod pluralize;

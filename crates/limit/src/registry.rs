@@ -131,6 +131,14 @@ impl Services {
         Ok(self.0.known_services.find(name)?.map(|service| service.limiter.history()))
     }
 
+    /// Returns the latest changes of rules, of all services, the newest first.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't respond in time.
+    pub async fn audit_trail(&self) -> Result<Vec<RulesAuditEntry>, RegistryError> {
+        Ok(audit::entries(&self.0.store, &self.0.keys).await?)
+    }
+
     /// Returns leased quota and unregisters this intake; to be called last at shutdown.
     pub async fn close(&self) {
         if let Some(heartbeat) = self.0.heartbeat.lock().await.take() {

@@ -29,9 +29,10 @@ impl RecentEvents {
     pub(crate) fn of_slots(slots: &[String; 3], now: Duration) -> Self {
         let mut all = Self::default();
         for (text, window) in slots.iter().zip(WINDOWS) {
-            if let Some((_, events)) = events_of(text).filter(|(number, _)| is_recent(*number, window, now)) {
-                all.calls.add(events.calls);
-                all.dead = all.dead.saturating_add(events.dead);
+            let events = events_of(text).filter(|(number, ..)| is_recent(*number, window, now));
+            if let Some((_, dead, answers)) = events {
+                all.calls.add(RecentCalls::new(answers));
+                all.dead = all.dead.saturating_add(dead);
             }
         }
         all

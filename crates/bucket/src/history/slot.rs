@@ -2,8 +2,6 @@
 
 use crate::history::call_stats::AnswerClass;
 use crate::history::latency_sketch::{LatencySketch, Quantiles};
-use crate::history::recent_calls::RecentCalls;
-use crate::history::recent_events::RecentEvents;
 use crate::history::window::HistoryWindow;
 
 /// A slot of a time series, which begins at `at_ms`.
@@ -109,10 +107,11 @@ pub(crate) fn read_closed(text: &str, window: HistoryWindow) -> Option<(u64, His
     Some((numbers.number, shown(&numbers, rest.map(quantiles), window)))
 }
 
-/// Returns the number of an open or closed slot, and its events. `numbers`: the slot's text without sketches.
-pub(crate) fn events_of(numbers: &str) -> Option<(u64, RecentEvents)> {
+/// Returns the number of an open or closed slot, its new dead letters, and its answers. `numbers`: the slot's text
+/// without sketches.
+pub(crate) fn events_of(numbers: &str) -> Option<(u64, u64, [u64; AnswerClass::ALL.len()])> {
     let Numbers { number, counts: [_, _, _, dead, _, _, _, answers @ ..], .. } = Numbers::read(numbers)?;
-    Some((number, RecentEvents { calls: RecentCalls::new(answers), dead }))
+    Some((number, dead, answers))
 }
 
 /// Reads the percentiles of a closed slot, which are written as ranges.

@@ -64,7 +64,7 @@ async fn of_service(page: &Dashboard, visitor: &Visitor, service: &str) -> Resul
     let query = listing::query(&[("service", Some(service))]);
     Ok(html! {
         h1 { "Audit log" }
-        p { "Rules of the service " a href={ "/services#service-" (service) } { (service) } " · " a href="/audit" { "all" } }
+        p { "Rules of the service " (link_to_service(service)) " · " a href="/audit" { "all" } }
         @if logs.entries.is_empty() {
             (teach::empty(&html! {
                 p { "No changes of its rules are known. They are listed here, and over the API:" }
@@ -72,6 +72,10 @@ async fn of_service(page: &Dashboard, visitor: &Visitor, service: &str) -> Resul
             }))
         } @else { (table(&logs)) }
     })
+}
+
+fn link_to_service(service: &str) -> Markup {
+    html! { a href={ "/services#service-" (service) } { (service) } }
 }
 
 fn choice(names: &[String], bucket: Option<&str>) -> Markup {
@@ -96,7 +100,7 @@ fn table(logs: &Logs) -> Markup {
                 tbody { @for (subject, entry) in logs.entries.iter().take(MOST_ENTRIES) { tr {
                     th scope="row" { @match subject {
                         Subject::Bucket(bucket) => a href={ "/buckets/" (bucket) } { (bucket) },
-                        Subject::Service(service) => { "service " a href={ "/services#service-" (service) } { (service) } },
+                        Subject::Service(service) => { "service " (link_to_service(service)) },
                         Subject::Keys => "API keys",
                     } }
                     (trail::cells(entry))

@@ -77,8 +77,8 @@ pub(crate) struct BucketState {
     #[schema(value_type = Vec<String>, example = json!(["no_processor"]))]
     pub(crate) problems: Vec<Need>,
     /// What may need one soon: `paused` with jobs that wait, `throttled` for more than 5 minutes, `nearly_full` (90 %
-    /// of `capacity` or of `capacity_bytes`), `dead_rising` (dead letters were added in the last one to two minutes), or
-    /// else `dead_letters`.
+    /// of `capacity` or of `capacity_bytes`), `dead_rising` (some were added in the last one to two minutes), or else
+    /// `dead_letters`.
     #[schema(value_type = Vec<String>, example = json!(["dead_letters"]))]
     pub(crate) warnings: Vec<Need>,
     /// Settings changed at run time, by their PATCH names.

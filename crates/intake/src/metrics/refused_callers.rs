@@ -80,7 +80,7 @@ impl RefusedCallers {
         let Some(bucket) = buckets.get(name.as_str()) else { return self.forget(name) };
         // The connection logs that Redis is unreachable.
         if let Err(error) = self.share(&bucket).await {
-            tracing::debug!(bucket = %name, error = &error as &dyn Error, "could not share refusals with other intakes");
+            tracing::debug!(bucket = %name, error = &error as &dyn Error, "could not share refusals");
         }
     }
 

@@ -1,8 +1,9 @@
 //! Reads the audit log of rules: who changed them, when, and from what to what. The scripts that change rules add the
 //! entries.
 
-use super::Services;
-use super::error::RegistryError;
+use dripfeed_store::{Store, StoreError};
+
+use super::keys::RegistryKeys;
 
 /// The number of entries that are kept, of all services together.
 pub(super) const MOST_ENTRIES: usize = 1000;
@@ -21,20 +22,15 @@ pub struct RulesAuditEntry {
     pub detail: String,
 }
 
-impl Services {
-    /// Returns the latest entries of all services, the newest first.
-    ///
-    /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't respond in time.
-    pub async fn audit_trail(&self) -> Result<Vec<RulesAuditEntry>, RegistryError> {
-        let entries = self.0.store.audit_log(&self.0.keys.audit, MOST_ENTRIES).await?;
-        let shown = entries.into_iter().map(|entry| RulesAuditEntry {
-            at_ms: entry.at_ms,
-            by: Some(entry.text("key")).filter(|key| !key.is_empty()),
-            action: entry.text("action"),
-            service: entry.text("service"),
-            detail: entry.text("detail"),
-        });
-        Ok(shown.collect())
-    }
+/// Returns the latest entries of all services, the newest first.
+pub(super) async fn entries(store: &Store, keys: &RegistryKeys) -> Result<Vec<RulesAuditEntry>, StoreError> {
+    let entries = store.audit_log(&keys.audit, MOST_ENTRIES).await?;
+    let shown = entries.into_iter().map(|entry| RulesAuditEntry {
+        at_ms: entry.at_ms,
+        by: Some(entry.text("key")).filter(|key| !key.is_empty()),
+        action: entry.text("action"),
+        service: entry.text("service"),
+        detail: entry.text("detail"),
+    });
+    Ok(shown.collect())
 }

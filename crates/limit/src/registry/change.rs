@@ -4,12 +4,11 @@ use dripfeed_job::audit_text;
 use dripfeed_store::Call;
 use serde_json::Value as Json;
 
+use super::Services;
 use super::audit::MOST_ENTRIES;
 use super::error::RegistryError;
-use super::keys::RegistryKeys;
 use super::name::ServiceName;
 use super::rules::Rules;
-use super::{Services, delete, put};
 
 /// How often a change is tried while other intakes change the same rules.
 const TRIES: usize = 10;
@@ -22,14 +21,13 @@ pub(super) struct Change<'c> {
     pub(super) new: Option<&'c Rules>,
     /// The id of the acting key.
     pub(super) by: Option<&'c str>,
+    /// The call of its script for the rules that are replaced, without the arguments of record_rules.
+    pub(super) call: &'c (dyn Fn(&str) -> Call<'static> + Sync),
 }
 
 impl Change<'_> {
-    fn call(&self, keys: &RegistryKeys, known: &str) -> Call<'static> {
-        let mut call = match self.new {
-            None => delete::call(keys, self.service, known),
-            Some(rules) => put::call(keys, self.service, known, rules),
-        };
+    fn recorded_call(&self, known: &str) -> Call<'static> {
+        let mut call = (self.call)(known);
         call.arg(MOST_ENTRIES).arg(self.by.unwrap_or_default()).arg(self.action(known)).arg(self.details(known));
         call
     }
@@ -59,29 +57,29 @@ impl Change<'_> {
 }
 
 impl Services {
-    /// Makes the change in Redis, and applies it at this intake before it returns. Returns false, and changes nothing,
-    /// if the service has other rules than known.
+    /// Makes the change in Redis, and applies it at this intake before it returns. Returns the word with which the
+    /// script replied; if that is `changed`, the service has other rules than known, and keeps them.
     ///
     /// # Errors
-    /// When Redis can't be asked, there is no room, or others change the same rules all the time.
-    pub(super) async fn change(&self, change: &Change<'_>) -> Result<bool, RegistryError> {
+    /// When Redis can't be asked, or others change the same rules all the time.
+    pub(super) async fn change(&self, change: &Change<'_>) -> Result<String, RegistryError> {
         let shared = &self.0;
         let mut heartbeat = shared.heartbeat.lock().await;
         let heartbeat = heartbeat.as_mut().ok_or(RegistryError::Closed)?;
         // Known only now that no other change is made here.
         let mut known = change.known.map_or_else(|| self.known_text(change.service), str::to_owned);
         for _ in 0..TRIES {
-            let reply: Vec<String> = shared.store.run_durably(&change.call(&shared.keys, &known)).await?;
-            match reply.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-                ["changed", current] if change.known.is_none() => known = current.to_owned(),
-                ["changed", _] | ["none"] => return Ok(false),
-                ["many services"] => return Err(RegistryError::ManyServices(put::MOST_SERVICES)),
-                ["many bytes"] => return Err(RegistryError::ManyBytes(put::MOST_BYTES)),
-                _ => {
+            let reply: Vec<String> = shared.store.run_durably(&change.recorded_call(&known)).await?;
+            let mut reply = reply.into_iter();
+            let (word, current) = (reply.next().unwrap_or_default(), reply.next());
+            match (word.as_str(), current) {
+                ("changed", Some(current)) if change.known.is_none() => known = current,
+                ("registered" | "deleted", _) => {
                     change.log(&known);
                     shared.learn(heartbeat).await;
-                    return Ok(true);
+                    return Ok(word);
                 }
+                _ => return Ok(word),
             }
         }
         Err(RegistryError::Contended)

@@ -1,11 +1,10 @@
 //! Removes a service.
 
-use dripfeed_store::{Call, Script};
+use dripfeed_store::Script;
 
 use super::Services;
 use super::change::Change;
 use super::error::RegistryError;
-use super::keys::RegistryKeys;
 use super::name::ServiceName;
 use super::rules::Rules;
 use super::scripts::RULES_FRAGMENTS;
@@ -19,7 +18,7 @@ impl Services {
     /// # Errors
     /// When Redis can't be asked, or other intakes change the same rules all the time.
     pub async fn delete(&self, name: &ServiceName, by: Option<&str>) -> Result<bool, RegistryError> {
-        self.change(&Change { service: name, known: None, new: None, by }).await
+        self.remove(name, None, by).await
     }
 
     /// As [`Services::delete`], but only if the service has the rules `known`. Returns false if it has others, or none.
@@ -32,13 +31,16 @@ impl Services {
         known: &Rules,
         by: Option<&str>,
     ) -> Result<bool, RegistryError> {
-        self.change(&Change { service: name, known: Some(&known.text), new: None, by }).await
+        self.remove(name, Some(&known.text), by).await
     }
-}
 
-/// The call of the script, without the arguments of record_rules.
-pub(super) fn call(keys: &RegistryKeys, service: &ServiceName, known: &str) -> Call<'static> {
-    let mut call = DELETE.on(&keys.to_change());
-    call.arg(service.as_str()).arg(known);
-    call
+    async fn remove(&self, name: &ServiceName, known: Option<&str>, by: Option<&str>) -> Result<bool, RegistryError> {
+        let call = |known: &str| {
+            let mut call = DELETE.on(&self.0.keys.to_change());
+            call.arg(name.as_str()).arg(known);
+            call
+        };
+        let word = self.change(&Change { service: name, known, new: None, by, call: &call }).await?;
+        Ok(word == "deleted")
+    }
 }

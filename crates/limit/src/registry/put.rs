@@ -1,11 +1,10 @@
 //! Registers a service, or replaces its rules.
 
-use dripfeed_store::{Call, Script};
+use dripfeed_store::Script;
 
 use super::Services;
 use super::change::Change;
 use super::error::RegistryError;
-use super::keys::RegistryKeys;
 use super::name::ServiceName;
 use super::rules::Rules;
 use super::scripts::RULES_FRAGMENTS;
@@ -13,9 +12,9 @@ use super::scripts::RULES_FRAGMENTS;
 static PUT: Script = Script::new("put rules", RULES_FRAGMENTS, include_str!("put.lua"));
 
 /// Every intake has a limiter for each service.
-pub(super) const MOST_SERVICES: usize = 1000;
+const MOST_SERVICES: usize = 1000;
 /// Every intake reads all rules again after each change.
-pub(super) const MOST_BYTES: usize = 8 << 20;
+const MOST_BYTES: usize = 8 << 20;
 
 impl Services {
     /// Sets the rules of a service, here at once and everywhere within a second. Policies with the same id keep their
@@ -25,7 +24,7 @@ impl Services {
     /// When Redis is unavailable, there is no room, or other intakes change the same rules all the time; then the rules
     /// are unchanged.
     pub async fn put(&self, name: &ServiceName, rules: &Rules, by: Option<&str>) -> Result<(), RegistryError> {
-        self.change(&Change { service: name, known: None, new: Some(rules), by }).await.map(drop)
+        self.replace(name, None, rules, by).await.map(drop)
     }
 
     /// As [`Services::put`], but only if the service has the rules `known`, where `None` means that it isn't
@@ -40,14 +39,25 @@ impl Services {
         rules: &Rules,
         by: Option<&str>,
     ) -> Result<bool, RegistryError> {
-        let known = Some(known.map_or("", |known| &known.text));
-        self.change(&Change { service: name, known, new: Some(rules), by }).await
+        self.replace(name, Some(known.map_or("", |known| &known.text)), rules, by).await
     }
-}
 
-/// The call of the script, without the arguments of record_rules.
-pub(super) fn call(keys: &RegistryKeys, service: &ServiceName, known: &str, rules: &Rules) -> Call<'static> {
-    let mut call = PUT.on(&keys.to_change());
-    call.arg(service.as_str()).arg(known).arg(&rules.text).arg(MOST_SERVICES).arg(MOST_BYTES);
-    call
+    async fn replace(
+        &self,
+        name: &ServiceName,
+        known: Option<&str>,
+        rules: &Rules,
+        by: Option<&str>,
+    ) -> Result<bool, RegistryError> {
+        let call = |known: &str| {
+            let mut call = PUT.on(&self.0.keys.to_change());
+            call.arg(name.as_str()).arg(known).arg(&rules.text).arg(MOST_SERVICES).arg(MOST_BYTES);
+            call
+        };
+        match self.change(&Change { service: name, known, new: Some(rules), by, call: &call }).await?.as_str() {
+            "many services" => Err(RegistryError::ManyServices(MOST_SERVICES)),
+            "many bytes" => Err(RegistryError::ManyBytes(MOST_BYTES)),
+            word => Ok(word == "registered"),
+        }
+    }
 }
