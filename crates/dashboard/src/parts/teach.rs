@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use crate::parts::layout::picture::Picture;
 use crate::web::identity::Visitor;
 
 /// The argument for the key, as a shell variable. Empty if none is needed.
@@ -34,9 +35,7 @@ pub(crate) fn submit(visitor: &Visitor, bucket: &str) -> Markup {
 pub(crate) fn empty(content: &Markup) -> Markup {
     html! {
         section.state {
-            svg.picture data-picture="empty" viewBox="0 0 48 48" width="64" height="64" aria-hidden="true" {
-                path d="M8 12h32l-4 28H12z" {}
-            }
+            (Picture::Empty.draw())
             (content)
         }
     }
