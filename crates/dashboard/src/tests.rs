@@ -4,6 +4,8 @@
 mod escaping;
 /// How old what is shown may be.
 mod freshness;
+/// Dead letters, and their jobs.
+mod letters;
 /// What limits the calls of a bucket, and what helps.
 mod limits;
 /// Lists and jobs that somebody looks at.

@@ -5,16 +5,17 @@ mod timeline;
 
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
-use http::Method;
+use http::{Method, StatusCode};
 use maud::{Markup, html};
 
 use self::timeline::timeline;
 use crate::dashboard::Dashboard;
-use crate::model::job::{Job, Outcome};
+use crate::model::job::{DeadLetter, Job, Outcome};
 use crate::pages::done::{Done, after};
 use crate::parts::layout::{self, Page};
 use crate::parts::payload::{self, Payload, request};
 use crate::parts::{action, listing, numbers};
+use crate::web::answer::see_other;
 use crate::web::api::escaped;
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
@@ -36,22 +37,28 @@ pub(crate) async fn show(
         Ok(job) => {
             let payload = job.payload.map(|payload| request::masked(page.redaction(), payload));
             let job = Job { payload, ..job };
-            let body = body(&page, &visitor, &name, &job, &done);
+            let body = html! {
+                (listing::heading(&name, &html! { "Job " code { (job.id) } }, "/jobs"))
+                (done.show())
+                (timeline(&page, &visitor, &name, &job).await)
+                (actions(&visitor, &name, &job))
+                (content(&page, &visitor, &name, &job))
+            };
             let live = format!("/live/buckets/{}/jobs/{}", escaped(&name), escaped(&id));
             layout::show(&visitor, &Page { title: &format!("Job {id}"), section: "/", live: Some(&live), body })
+        }
+        Err(failure) if failure.status == StatusCode::NOT_FOUND => {
+            let letter = letter(&page, &visitor, &name, &id).await;
+            letter.map_or_else(|| layout::failed(Some(&visitor), &failure), |path| see_other(&path))
         }
         Err(failure) => layout::failed(Some(&visitor), &failure),
     }
 }
 
-fn body(page: &Dashboard, visitor: &Visitor, name: &str, job: &Job, done: &Done) -> Markup {
-    html! {
-        (listing::heading(name, &html! { "Job " code { (job.id) } }, "/jobs"))
-        (done.show())
-        (timeline(page, name, job))
-        (actions(visitor, name, job))
-        (content(page, visitor, name, job))
-    }
+/// The path of the job's dead letter, if there is one: it may be kept longer than the outcome, or be deleted before.
+async fn letter(page: &Dashboard, visitor: &Visitor, name: &str, id: &str) -> Option<String> {
+    let path = format!("/buckets/{}/dead/{}", escaped(name), escaped(id));
+    page.api().get::<DeadLetter>(visitor, &format!("/v1{path}")).await.is_ok().then_some(path)
 }
 
 fn actions(visitor: &Visitor, name: &str, job: &Job) -> Markup {
