@@ -2,6 +2,8 @@
 
 /// What others wrote.
 mod escaping;
+/// The command that submits a first job.
+mod first_job;
 /// How old what is shown may be.
 mod freshness;
 /// Dead letters, and their jobs.

@@ -18,7 +18,7 @@ use self::listed::Listed;
 use self::live_parts::{MOST_CARDS, attention, of_redis, summary, unavailable};
 use self::pauses::{LivePauses, Pauses};
 use crate::dashboard::Dashboard;
-use crate::model::bucket::Row;
+use crate::model::bucket::{Bucket, Row};
 use crate::model::history::History;
 use crate::pages::playground;
 use crate::parts::layout::{self, Page};
@@ -53,7 +53,7 @@ pub(crate) async fn show(
                 (attention(&listed.rows(), &listed.unavailable, &of_redis))
                 (playground::panel(&page, &visitor, first).await)
                 (shown.buckets)
-                (first_job(&visitor, &listed))
+                (first_job(&visitor, &listed.states))
             };
             layout::show(&visitor, &Page { title: "Buckets", section: "/", live, body })
         }
@@ -69,17 +69,9 @@ async fn links(page: &Dashboard) -> Response {
     }
 }
 
-/// The command that submits a job, until the first one is accepted.
-fn first_job(visitor: &Visitor, listed: &Listed) -> Markup {
-    let first = listed.states.first().filter(|_| listed.states.iter().all(|bucket| bucket.totals.accepted == 0));
-    html! {
-        @if let Some(bucket) = first {
-            section.card {
-                h2 { "Submit a first job" }
-                (teach::submit(visitor, &bucket.name))
-            }
-        }
-    }
+fn first_job(visitor: &Visitor, states: &[Bucket]) -> Markup {
+    let is_first = states.iter().all(|bucket| bucket.totals.accepted == 0);
+    teach::first_job(visitor, states.first().filter(|_| is_first).map(|bucket| bucket.name.as_str()))
 }
 
 const FIRST_BUCKET: &str =
