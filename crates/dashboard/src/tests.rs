@@ -22,6 +22,7 @@ mod replays;
 /// The schedules of a bucket.
 mod schedules;
 mod services;
+mod shortcuts;
 /// The form that tries a request.
 mod try_form;
 

@@ -16,13 +16,10 @@ use crate::web::identity::Visitor;
 const SECTIONS: [(&str, &str); 4] =
     [("/", "Buckets"), ("/services", "Services"), ("/redis", "Redis"), ("/audit", "Audit")];
 
-const KEYS: [(&str, &str); 5] = [
-    ("?", "show keyboard shortcuts"),
-    ("/", "search"),
-    ("p", "pause or resume the bucket"),
-    ("g", "go to all buckets"),
-    ("Esc", "close, or leave a field"),
-];
+const KEYS: [(&str, &str); 4] =
+    [("?", "show keyboard shortcuts"), ("/", "search"), ("g", "go to all buckets"), ("Esc", "close, or leave a field")];
+/// With the scope `operate`.
+const PAUSE: (&str, &str) = ("p", "on the page of a bucket: pause or resume it");
 
 /// A page.
 pub(crate) struct Page<'a> {
@@ -82,7 +79,7 @@ pub(crate) fn document(visitor: Option<&Visitor>, page: &Page<'_>) -> Markup {
                     span hidden { " · " button.link type="button" data-keys { "keyboard shortcuts" } }
                     span hidden { " · " button.link type="button" data-zone { "show times in UTC" } }
                 }
-                (keys())
+                (keys(visitor))
             }
         }
     }
@@ -131,12 +128,13 @@ fn top(visitor: Option<&Visitor>, page: &Page<'_>) -> Markup {
     }
 }
 
-fn keys() -> Markup {
+fn keys(visitor: Option<&Visitor>) -> Markup {
+    let pause = visitor.filter(|visitor| visitor.may("operate")).map(|_| &PAUSE);
     html! {
         dialog #keys aria-labelledby="keys-title" {
             h2 #keys-title { "Keyboard shortcuts" }
             dl.keys {
-                @for (key, what) in KEYS {
+                @for (key, what) in KEYS.iter().chain(pause) {
                     dt { kbd { (key) } }
                     dd { (what) }
                 }
