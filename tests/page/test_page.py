@@ -155,6 +155,8 @@ class Pages(unittest.TestCase):
             expect(first).to_have_id("attention")
             expect(first).to_contain_text("throttled by the upstream for another")
             expect(first).to_contain_text("5 dead letters")
+            # Which a screen reader announces.
+            expect(first.get_by_role("status")).to_have_text(re.compile(r"\d warnings$"))
 
     def test_a_frame_shifts_nothing(self):
         with Watched(self.stage) as page:
