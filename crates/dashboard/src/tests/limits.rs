@@ -115,7 +115,11 @@ fn what_makes_room_depends_on_what_limits_the_calls() {
         ("target", 1.0, 0, "start a processor, raise capacity"),
         ("dead_full", 0.0, 1, "let it leak again, raise capacity"),
     ] {
-        assert_eq!(to_do(reason, effective_per_s, replicas), format!("{first}, or slow its callers down"), "{reason}");
+        assert_eq!(
+            to_do(reason, effective_per_s, replicas),
+            format!("{first}, or slow down what fills it"),
+            "{reason}"
+        );
     }
 }
 
