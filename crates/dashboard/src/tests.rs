@@ -23,6 +23,8 @@ mod replays;
 mod schedules;
 mod services;
 mod shortcuts;
+/// The numbers of jobs by state.
+mod states;
 /// The form that tries a request.
 mod try_form;
 

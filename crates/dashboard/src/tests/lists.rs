@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{api, asked, bucket, frame, over, text};
 
 /// Of a second, with a bucket of this level.
-fn frame_of(second: u64, level: u64) -> Value {
+pub(super) fn frame_of(second: u64, level: u64) -> Value {
     let mut of = frame(&format!("2026-11-23T14:03:{second:02}Z"));
     let mut state = bucket("b", 100);
     state["level"] = level.into();
