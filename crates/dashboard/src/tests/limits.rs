@@ -6,7 +6,7 @@ use crate::parts::attention;
 use crate::parts::leak::{State, Why, empties};
 
 /// Frames of a bucket, one a second, with what it has delivered by then.
-fn delivering(delivered: &[u64], differs: &Value) -> Vec<Value> {
+pub(super) fn delivering(delivered: &[u64], differs: &Value) -> Vec<Value> {
     let of = |(second, delivered): (usize, &u64)| {
         let mut bucket = bucket("b", 500);
         for (member, value) in differs.as_object().unwrap() {
@@ -22,7 +22,7 @@ fn delivering(delivered: &[u64], differs: &Value) -> Vec<Value> {
 }
 
 /// What the page shows of the bucket after each frame.
-fn cards(frames: &[Value]) -> Vec<String> {
+pub(super) fn cards(frames: &[Value]) -> Vec<String> {
     let events = text(asked(&over(api(frames)), "/live/buckets?names=b"));
     let mut shown = "";
     let card = |event| {
