@@ -160,8 +160,9 @@ class Pages(unittest.TestCase):
 
     def test_a_frame_shifts_nothing(self):
         with Watched(self.stage) as page:
-            # While it is nearly full a notice says so.
+            # While one is nearly full a notice says so.
             self.stage.until_state("demo", lambda state: state["level"] < 80)
+            self.stage.until_state("orders", lambda state: state["level"] < 17)
             job = f"/buckets/throttled/jobs/{self.waiting}"
             for path in ("/", "/buckets/demo", "/buckets/broken/dead", job, "/services"):
                 page.goto(self.stage.address + path)
