@@ -15,10 +15,10 @@ use maud::{Markup, html};
 pub(crate) use self::live::events;
 
 use self::listed::Listed;
-use self::live_parts::{MOST_CARDS, attention, of_redis, summary, unavailable};
+use self::live_parts::{MOST_CARDS, attention, first_job, of_redis, summary, unavailable};
 use self::pauses::{LivePauses, Pauses};
 use crate::dashboard::Dashboard;
-use crate::model::bucket::{Bucket, Row};
+use crate::model::bucket::Row;
 use crate::model::history::History;
 use crate::pages::playground;
 use crate::parts::layout::{self, Page};
@@ -67,11 +67,6 @@ async fn links(page: &Dashboard) -> Response {
         Ok(answer) => answer.into_response(),
         Err(failure) => layout::failed(None, &failure),
     }
-}
-
-fn first_job(visitor: &Visitor, states: &[Bucket]) -> Markup {
-    let is_first = states.iter().all(|bucket| bucket.totals.accepted == 0);
-    teach::first_job(visitor, states.first().filter(|_| is_first).map(|bucket| bucket.name.as_str()))
 }
 
 const FIRST_BUCKET: &str =

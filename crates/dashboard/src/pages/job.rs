@@ -1,6 +1,7 @@
 //! `/buckets/{b}/jobs/{id}`: one job and its outcome.
 
 pub(crate) mod live;
+mod own_letter;
 mod timeline;
 
 use axum::extract::{Path, Query, State};
@@ -10,7 +11,7 @@ use maud::{Markup, html};
 
 use self::timeline::timeline;
 use crate::dashboard::Dashboard;
-use crate::model::job::{DeadLetter, Job, Outcome};
+use crate::model::job::{Job, Outcome};
 use crate::pages::done::{Done, after};
 use crate::parts::layout::{self, Page};
 use crate::parts::payload::{self, Payload, request};
@@ -48,17 +49,11 @@ pub(crate) async fn show(
             layout::show(&visitor, &Page { title: &format!("Job {id}"), section: "/", live: Some(&live), body })
         }
         Err(failure) if failure.status == StatusCode::NOT_FOUND => {
-            let letter = letter(&page, &visitor, &name, &id).await;
+            let letter = own_letter::path(&page, &visitor, &name, &id).await;
             letter.map_or_else(|| layout::failed(Some(&visitor), &failure), |path| see_other(&path))
         }
         Err(failure) => layout::failed(Some(&visitor), &failure),
     }
-}
-
-/// The path of the job's dead letter, if there is one: it may be kept longer than the outcome, or be deleted before.
-async fn letter(page: &Dashboard, visitor: &Visitor, name: &str, id: &str) -> Option<String> {
-    let path = format!("/buckets/{}/dead/{}", escaped(name), escaped(id));
-    page.api().get::<DeadLetter>(visitor, &format!("/v1{path}")).await.is_ok().then_some(path)
 }
 
 fn actions(visitor: &Visitor, name: &str, job: &Job) -> Markup {

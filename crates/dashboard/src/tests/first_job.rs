@@ -6,7 +6,7 @@ use super::{api, asked, bucket, frame, over, text};
 const HEADING: &str = "Submit a first job";
 const GONE: &str = r#"["first-job","<div id=\"first-job\"></div>"]"#;
 
-/// A bucket that has accepted so many jobs, and a second later one more.
+/// A bucket that has accepted this number of jobs, and a second later one more.
 fn accepting(accepted: u64) -> (Value, [Value; 2]) {
     let after = |accepted: u64| {
         let mut state = bucket("b", 100);

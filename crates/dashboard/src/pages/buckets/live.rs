@@ -8,8 +8,7 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::first_job;
-use super::live_parts::{MOST_CARDS, attention, attention_of_many, summary, unavailable};
+use super::live_parts::{MOST_CARDS, attention, attention_of_many, first_job, summary, unavailable};
 use super::pauses::{LivePauses, Pauses};
 use super::redis_notices::RedisNotices;
 use crate::dashboard::Dashboard;

@@ -3,7 +3,7 @@
 use dripfeed_job::redaction::Redaction;
 use maud::{Markup, html};
 
-use super::letter;
+use super::own_letter;
 use crate::dashboard::Dashboard;
 use crate::model::job::{FailedAttempt, Job};
 use crate::pages::jobs::label;
@@ -15,7 +15,7 @@ use crate::web::identity::Visitor;
 pub(super) const TIMELINE: &str = "timeline";
 
 pub(super) async fn timeline(page: &Dashboard, visitor: &Visitor, name: &str, job: &Job) -> Markup {
-    let letter = if job.state == "dead" { letter(page, visitor, name, &job.id).await } else { None };
+    let letter = if job.state == "dead" { own_letter::path(page, visitor, name, &job.id).await } else { None };
     html! {
         section.card id=(TIMELINE) data-calm {
             h2 { "Timeline" }
