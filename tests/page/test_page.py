@@ -156,11 +156,14 @@ class Pages(unittest.TestCase):
             expect(first).to_have_id("attention")
             expect(first).to_contain_text("throttled by the upstream for another")
             expect(first).to_contain_text("5 dead letters")
+            # Which a screen reader announces.
+            expect(first.get_by_role("status")).to_have_text(re.compile(r"\d warnings$"))
 
     def test_a_frame_shifts_nothing(self):
         with Watched(self.stage) as page:
-            # While it is nearly full a notice says so.
+            # While one is nearly full a notice says so.
             self.stage.until_state("demo", lambda state: state["level"] < 80)
+            self.stage.until_state("orders", lambda state: state["level"] < 17)
             job = f"/buckets/throttled/jobs/{self.waiting}"
             for path in ("/", "/buckets/demo", "/buckets/broken/dead", job, "/services"):
                 page.goto(self.stage.address + path)

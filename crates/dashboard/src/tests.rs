@@ -2,8 +2,12 @@
 
 /// What others wrote.
 mod escaping;
+/// The command that submits a first job.
+mod first_job;
 /// How old what is shown may be.
 mod freshness;
+/// Dead letters, and their jobs.
+mod letters;
 /// What limits the calls of a bucket, and what helps.
 mod limits;
 /// Lists and jobs that somebody looks at.
@@ -18,6 +22,9 @@ mod replays;
 /// The schedules of a bucket.
 mod schedules;
 mod services;
+mod shortcuts;
+/// The numbers of jobs by state.
+mod states;
 /// The form that tries a request.
 mod try_form;
 

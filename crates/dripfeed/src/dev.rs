@@ -141,7 +141,7 @@ async fn run_roles(
     let Some((mut intake, ports)) = IntakeRole::open(&settings, &SettingsMetrics::of(checksum), stop).await? else {
         return Ok(());
     };
-    intake.add_playground(|keys| playground::router(keys, modes), playground::description());
+    intake.add_playground(|intake| playground::router(intake, modes), playground::description());
     let page = ports.page(settings.intake.dashboard)?;
     let welcome = Welcome { intake: ports.http.local_addr()?, page, echo, settings: &settings, files: &layers.files };
     welcome.print();

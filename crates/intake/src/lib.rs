@@ -27,6 +27,8 @@ mod submit;
 pub use buckets::define::definitions::{DefinitionError, Definitions, PreparedDefinition};
 pub use installation::redis_servers::RedisServers;
 pub use intake::Intake;
+pub use problem::Problem;
+pub use request::added_routes::read_json;
 pub use router::entry_point::EntryPoint;
 pub use router::openapi;
 pub use schedules::firing::submit_scheduled;

@@ -34,7 +34,7 @@ const USUAL_BYTES: usize = 384;
 
 /// A refusal or an error, as shown to the caller.
 #[derive(Clone, Debug)]
-pub(crate) struct Problem {
+pub struct Problem {
     code: Code,
     detail: Cow<'static, str>,
     more: Box<ProblemMembers>,

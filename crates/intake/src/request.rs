@@ -1,6 +1,7 @@
 //! Request parsing: authorization, bodies, queries, client addresses; and the memory of responses.
 
 pub(crate) mod access;
+pub(crate) mod added_routes;
 pub(crate) mod body;
 pub(crate) mod client_ip;
 pub(crate) mod json;

@@ -27,11 +27,13 @@ impl RecentEvents {
 
     /// Sums up `slots`, texts of their numbers without sketches. Skips slots that aren't recent.
     pub(crate) fn of_slots(slots: &[String; 3], now: Duration) -> Self {
+        let minute_s = HistoryWindow::Hour.slot_s();
+        let minute_begun_s = now.as_secs() / minute_s * minute_s;
         let mut all = Self::default();
         for (text, window) in slots.iter().zip(WINDOWS) {
             let events = events_of(text).filter(|(number, ..)| is_recent(*number, window, now));
-            if let Some((_, dead, answers)) = events {
-                all.calls.add(RecentCalls::new(answers));
+            if let Some((number, dead, answers)) = events {
+                all.calls.add(answers, number.saturating_mul(window.slot_s()) >= minute_begun_s);
                 all.dead = all.dead.saturating_add(dead);
             }
         }
@@ -60,9 +62,12 @@ mod tests {
         let events = |slots: [String; 3]| RecentEvents::of_slots(&slots, NOW);
         let all = events([slot(241, 1, 2), slot(20, 10, 20), slot(19, 100, 200)]);
         assert_eq!((all.calls.all(), all.calls.failed(), all.dead), (333, 222, 222));
+        let latest = all.calls.of_this_minute();
+        assert_eq!((latest.all(), latest.failed()), (33, 22));
         // Slots that are too old aren't counted, nor those that begin after now, because the clock was set back.
         let some = events([slot(215, 1, 2), slot(19, 10, 20), slot(18, 100, 200)]);
         assert_eq!((some.calls.all(), some.calls.failed(), some.dead), (30, 20, 20));
+        assert_eq!(some.calls.of_this_minute().all(), 0);
         assert_eq!(events([slot(242, 1, 2), slot(21, 1, 1), String::new()]), RecentEvents::default());
         assert_eq!(events(["x".to_owned(), "1 2".to_owned(), String::new()]), RecentEvents::default());
     }

@@ -62,8 +62,9 @@ impl LiveRates {
                 }
                 frame.summary.add_rates(bucket);
             }
-            bucket.is_changing = *was_away && beats.len() < FRAMES
-                || beats.iter().rev().take(FRAMES).any(|earlier| earlier.differs(&beat));
+            let window = beats.iter().rev().take(FRAMES).map(Beat::in_force_per_s);
+            let lowest = window.fold(beat.in_force_per_s(), f64::min);
+            bucket.lowest_per_s = Some(if *was_away && beats.len() < FRAMES { 0.0 } else { lowest });
             if beats.len() == MOST_FRAMES {
                 beats.pop_front();
             }
@@ -85,10 +86,9 @@ impl Beat {
         }
     }
 
-    /// Whether the rate limit has changed, or whether there is a processor. Without a limit, all rates count as equal.
-    fn differs(&self, later: &Self) -> bool {
-        let rates = [self.effective_per_s, later.effective_per_s].map(|rate| rate.unwrap_or(0.0));
-        self.has_processor != later.has_processor || rates[0].total_cmp(&rates[1]).is_ne()
+    /// The rate that limits its calls; 0 without a processor, or if there is no limit to compare with.
+    fn in_force_per_s(&self) -> f64 {
+        self.effective_per_s.filter(|_| self.has_processor).unwrap_or(0.0)
     }
 
     /// The rate of the counter `of` between `beats` and this later one, per second.

@@ -27,9 +27,10 @@ pub struct Bucket {
     pub accepted_per_s: f64,
     pub refused_per_s: f64,
     pub settled_per_s: f64,
-    /// Whether its limits have just changed, so that `settled_per_s` is still the earlier rate.
+    /// The lowest rate in force while `settled_per_s` was measured: 0 without a processor. `None` if only the current
+    /// one is known.
     #[serde(skip)]
-    pub is_changing: bool,
+    pub lowest_per_s: Option<f64>,
     pub pace: Pace,
     /// Recent calls by class of answer. An intake of an earlier version doesn't send them.
     #[serde(default)]
@@ -168,9 +169,9 @@ pub struct Row {
     pub accepted_per_s: f64,
     pub refused_per_s: f64,
     pub settled_per_s: f64,
-    /// See [`Bucket::is_changing`].
+    /// See [`Bucket::lowest_per_s`].
     #[serde(skip)]
-    pub is_changing: bool,
+    pub lowest_per_s: Option<f64>,
     pub effective_per_s: Option<f64>,
     pub reason: String,
     pub held_for_ms: Option<u64>,
@@ -272,7 +273,7 @@ impl Bucket {
             accepted_per_s: self.accepted_per_s,
             refused_per_s: self.refused_per_s,
             settled_per_s: self.settled_per_s,
-            is_changing: self.is_changing,
+            lowest_per_s: self.lowest_per_s,
             effective_per_s: self.pace.effective_per_s,
             reason: self.pace.reason.clone(),
             held_for_ms: self.pace.held_for_ms,

@@ -124,13 +124,8 @@ fn body(visitor: &Visitor, bucket: &Bucket, parts: &[Part], around: &Around, don
     }
 }
 
-/// The command that submits a job, until the first one is accepted.
 fn first_job(visitor: &Visitor, bucket: &Bucket) -> Markup {
-    html! {
-        @if bucket.totals.accepted == 0 {
-            section.card { h2 { "Submit a first job" } (teach::submit(visitor, &bucket.name)) }
-        }
-    }
+    teach::first_job(visitor, Some(bucket.name.as_str()).filter(|_| bucket.totals.accepted == 0))
 }
 
 /// The parts that are rendered with each frame.
@@ -177,6 +172,7 @@ pub(crate) async fn live(
             let mut parts = parts(visitor, bucket, trail.as_deref());
             let is_old = shown.as_ref().is_some_and(|version| *version != settings::version(&bucket.changes));
             parts.push((settings::NOTE.to_owned(), settings::note(is_old)));
+            parts.push((teach::FIRST_JOB.to_owned(), first_job(visitor, bucket)));
             let card = list_refresh.with(&frame.at, bucket, callers::card(page, visitor, bucket)).await;
             parts.extend(card.map(|card| (callers::CARD.to_owned(), card)));
             Some(parts)

@@ -15,7 +15,7 @@ use maud::{Markup, html};
 pub(crate) use self::live::events;
 
 use self::listed::Listed;
-use self::live_parts::{MOST_CARDS, attention, of_redis, summary, unavailable};
+use self::live_parts::{MOST_CARDS, attention, first_job, of_redis, summary, unavailable};
 use self::pauses::{LivePauses, Pauses};
 use crate::dashboard::Dashboard;
 use crate::model::bucket::Row;
@@ -53,7 +53,7 @@ pub(crate) async fn show(
                 (attention(&listed.rows(), &listed.unavailable, &of_redis))
                 (playground::panel(&page, &visitor, first).await)
                 (shown.buckets)
-                (first_job(&visitor, &listed))
+                (first_job(&visitor, &listed.states))
             };
             layout::show(&visitor, &Page { title: "Buckets", section: "/", live, body })
         }
@@ -66,19 +66,6 @@ async fn links(page: &Dashboard) -> Response {
     match page.api().send(&Visitor::default(), Method::GET, "/", None).await {
         Ok(answer) => answer.into_response(),
         Err(failure) => layout::failed(None, &failure),
-    }
-}
-
-/// The command that submits a job, until the first one is accepted.
-fn first_job(visitor: &Visitor, listed: &Listed) -> Markup {
-    let first = listed.states.first().filter(|_| listed.states.iter().all(|bucket| bucket.totals.accepted == 0));
-    html! {
-        @if let Some(bucket) = first {
-            section.card {
-                h2 { "Submit a first job" }
-                (teach::submit(visitor, &bucket.name))
-            }
-        }
     }
 }
 

@@ -1,11 +1,12 @@
 //! `/buckets/{b}/jobs/{id}`: one job and its outcome.
 
 pub(crate) mod live;
+mod own_letter;
 mod timeline;
 
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
-use http::Method;
+use http::{Method, StatusCode};
 use maud::{Markup, html};
 
 use self::timeline::timeline;
@@ -15,6 +16,7 @@ use crate::pages::done::{Done, after};
 use crate::parts::layout::{self, Page};
 use crate::parts::payload::{self, Payload, request};
 use crate::parts::{action, listing, numbers};
+use crate::web::answer::see_other;
 use crate::web::api::escaped;
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
@@ -36,21 +38,21 @@ pub(crate) async fn show(
         Ok(job) => {
             let payload = job.payload.map(|payload| request::masked(page.redaction(), payload));
             let job = Job { payload, ..job };
-            let body = body(&page, &visitor, &name, &job, &done);
+            let body = html! {
+                (listing::heading(&name, &html! { "Job " code { (job.id) } }, "/jobs"))
+                (done.show())
+                (timeline(&page, &visitor, &name, &job).await)
+                (actions(&visitor, &name, &job))
+                (content(&page, &visitor, &name, &job))
+            };
             let live = format!("/live/buckets/{}/jobs/{}", escaped(&name), escaped(&id));
             layout::show(&visitor, &Page { title: &format!("Job {id}"), section: "/", live: Some(&live), body })
         }
+        Err(failure) if failure.status == StatusCode::NOT_FOUND => {
+            let letter = own_letter::path(&page, &visitor, &name, &id).await;
+            letter.map_or_else(|| layout::failed(Some(&visitor), &failure), |path| see_other(&path))
+        }
         Err(failure) => layout::failed(Some(&visitor), &failure),
-    }
-}
-
-fn body(page: &Dashboard, visitor: &Visitor, name: &str, job: &Job, done: &Done) -> Markup {
-    html! {
-        (listing::heading(name, &html! { "Job " code { (job.id) } }, "/jobs"))
-        (done.show())
-        (timeline(page, name, job))
-        (actions(visitor, name, job))
-        (content(page, visitor, name, job))
     }
 }
 

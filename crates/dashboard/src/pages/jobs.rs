@@ -1,12 +1,14 @@
 //! `/buckets/{b}/jobs`: jobs by state, caller, age and idempotency key.
 
 pub(crate) mod jobs_query;
+mod states;
 mod unknown_key;
 
 use std::sync::Arc;
 
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
+use futures::future::join;
 use maud::{Markup, html};
 
 use self::jobs_query::JobsQuery;
@@ -26,17 +28,6 @@ use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
 
-const STATES: [(&str, &str); 8] = [
-    ("", "in the bucket"),
-    ("waiting", "waiting"),
-    ("in_flight", "in flight"),
-    ("parked", "parked"),
-    ("delivered", "delivered"),
-    ("dead", "dead"),
-    ("expired", "expired"),
-    ("cancelled", "cancelled"),
-];
-
 /// The id of the part with the list.
 const LIST: &str = "jobs";
 /// Maximum number of pages of the API that are read for one page, until one has a matching job.
@@ -53,7 +44,8 @@ pub(crate) async fn show(
     if let Some(id) = wanted.id() {
         return answer::see_other(&format!("{path}/{}", escaped(id)));
     }
-    match read(&page, &visitor, &path, &wanted).await {
+    let (jobs, bucket) = join(read(&page, &visitor, &path, &wanted), page.bucket(&visitor, &name)).await;
+    match jobs {
         Ok(List { items, .. }) if wanted.key().is_some() && !items.is_empty() => {
             answer::see_other(&format!("{path}/{}", items[0].id))
         }
@@ -65,7 +57,7 @@ pub(crate) async fn show(
                 @if wanted.key().is_some() { (teach::empty(&unknown_key::message(&visitor, &wanted))) }
                 @else {
                     div.toolbar {
-                        (states(&path, &wanted))
+                        (states::links(&path, &wanted, bucket.as_ref().ok()))
                         @if visitor.may("operate") { (cancel_many::form(&visitor, &name, &path, &wanted)) }
                     }
                     (list(&visitor, &name, &wanted, &jobs))
@@ -97,8 +89,11 @@ pub(crate) async fn live(
         async move {
             let (page, visitor, name, wanted) = &*of;
             let Some(bucket) = frame.states.first() else { return live::without(&frame, name) };
-            let jobs = list_refresh.with(&frame.at, bucket, read(page, visitor, &path(name), wanted)).await;
-            Some(jobs.map(|jobs| (LIST.to_owned(), list(visitor, name, wanted, &jobs))).into_iter().collect())
+            let path = path(name);
+            let mut parts = vec![(states::ID.to_owned(), states::links(&path, wanted, Some(bucket)))];
+            let jobs = list_refresh.with(&frame.at, bucket, read(page, visitor, &path, wanted)).await;
+            parts.extend(jobs.map(|jobs| (LIST.to_owned(), list(visitor, name, wanted, &jobs))));
+            Some(parts)
         }
     };
     live::events(&page, &visitor, &[name], draw).await
@@ -117,17 +112,6 @@ async fn read(page: &Dashboard, visitor: &Visitor, path: &str, wanted: &JobsQuer
     page.api().get(visitor, &format!("/v1{path}{query}")).await
 }
 
-fn states(path: &str, wanted: &JobsQuery) -> Markup {
-    html! {
-        nav.chips aria-label="State" {
-            @for (value, label) in STATES {
-                @let query = wanted.in_state(value);
-                a href={ (path) (query) } aria-current=[(value == wanted.state()).then_some("page")] { (label) }
-            }
-        }
-    }
-}
-
 fn list(visitor: &Visitor, bucket: &str, wanted: &JobsQuery, jobs: &List<Job>) -> Markup {
     html! { div id=(LIST) data-calm { (items(&path(bucket), wanted, jobs, &teach::submit(visitor, bucket))) } }
 }
@@ -142,7 +126,7 @@ fn items(path: &str, wanted: &JobsQuery, jobs: &List<Job>, teach: &Markup) -> Ma
             (teach::empty(&html! { p { "No job matches: " (wanted.described()) ". " a href=(path) { "Show all" } } }))
         } @else if jobs.items.is_empty() {
             @let state = wanted.state();
-            @let label = STATES.iter().find(|(value, _)| *value == state).map_or("there", |(_, label)| label);
+            @let label = states::label(state);
             (teach::empty(&html! {
                 p { "No job is " (label) @if state.is_empty() { " now" } ". Submit one:" }
                 (teach)

@@ -2,11 +2,12 @@
 
 use axum::extract::{Path, State};
 use axum::response::Response;
+use futures::future::join;
 use http::Method;
 use maud::{Markup, html};
 
 use crate::dashboard::Dashboard;
-use crate::model::job::{DeadLetter, Receipt};
+use crate::model::job::{DeadLetter, Job, Receipt};
 use crate::pages::done::after;
 use crate::pages::edit;
 use crate::pages::job::answer;
@@ -28,16 +29,31 @@ pub(crate) async fn show(
         Ok(letter) => {
             let payload = request::masked(page.redaction(), letter.payload);
             let letter = DeadLetter { payload, ..letter };
-            // If the bucket can't be read, the letter is shown all the same.
-            let is_list = page.bucket(&visitor, &name).await.is_ok_and(|bucket| bucket.kind == "list");
-            let body = body(&page, &visitor, &name, &path, &letter, is_list);
+            let around = Around::of(&page, &visitor, &name, &id).await;
+            let body = body(&page, &visitor, &name, &path, &letter, &around);
             layout::show(&visitor, &Page { title: &format!("Dead letter {id}"), section: "/", live: None, body })
         }
         Err(failure) => layout::failed(Some(&visitor), &failure),
     }
 }
 
-fn body(page: &Dashboard, visitor: &Visitor, name: &str, path: &str, letter: &DeadLetter, is_list: bool) -> Markup {
+/// What the page shows beside the letter. If it can't be read, the letter is shown all the same.
+struct Around {
+    is_list: bool,
+    /// The outcome of a job may expire before its letter.
+    has_timeline: bool,
+}
+
+impl Around {
+    async fn of(page: &Dashboard, visitor: &Visitor, name: &str, id: &str) -> Self {
+        let job = format!("/v1/buckets/{}/jobs/{}", escaped(name), escaped(id));
+        let (bucket, job) = join(page.bucket(visitor, name), page.api().get::<Job>(visitor, &job)).await;
+        Self { is_list: bucket.is_ok_and(|bucket| bucket.kind == "list"), has_timeline: job.is_ok() }
+    }
+}
+
+fn body(page: &Dashboard, visitor: &Visitor, name: &str, path: &str, letter: &DeadLetter, around: &Around) -> Markup {
+    let attempts = letter.outcome.attempts;
     html! {
         (listing::heading(name, &html! { "Dead letter " code { (letter.id) } }, "/dead"))
         p.note data-mood="bad" {
@@ -48,7 +64,7 @@ fn body(page: &Dashboard, visitor: &Visitor, name: &str, path: &str, letter: &De
             div.actions {
                 (action::button(visitor, &format!("{path}/replay"), "Replay"))
                 // List buckets don't support another payload.
-                @if !is_list { (edit::form(page.redaction(), visitor, path, letter)) }
+                @if !around.is_list { (edit::form(page.redaction(), visitor, path, letter)) }
                 @let what = "Permanently deletes this letter and its payload.";
                 (action::confirmed(visitor, &format!("{path}/delete"), "Delete…", what, "delete"))
             }
@@ -56,7 +72,9 @@ fn body(page: &Dashboard, visitor: &Visitor, name: &str, path: &str, letter: &De
         dl.numbers.card {
             (card::number("accepted", &when::ago(&letter.accepted_at)))
             (card::number("attempts", &html! {
-                a href={ "/buckets/" (name) "/jobs/" (letter.id) } { (letter.outcome.attempts) ", in its timeline" }
+                @if around.has_timeline {
+                    a href={ "/buckets/" (name) "/jobs/" (letter.id) } { (attempts) ", in its timeline" }
+                } @else { (attempts) }
             }))
             (card::number("caller", &html! { (letter.caller.as_deref().unwrap_or("none")) }))
             @if let Some(died) = &letter.replay_of { (card::number("edited from", &html! { code { (died) } })) }

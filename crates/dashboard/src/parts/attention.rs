@@ -152,10 +152,13 @@ pub(crate) fn list_of(mut notices: Vec<Notice>, (problems, warnings): (u64, u64)
     let others = (problems + warnings).saturating_sub(notices.len() as u64);
     html! {
         section.attention #attention aria-label="What needs attention" data-problems=(problems) {
-            @if notices.is_empty() {
-                p.fine { span aria-hidden="true" { "✓" } " All clear: nothing needs attention." }
-            } @else {
-                h2 { (title) }
+            // Screen readers announce when this changes.
+            div role="status" {
+                @if notices.is_empty() {
+                    p.fine { span aria-hidden="true" { "✓" } " All clear: nothing needs attention." }
+                } @else { h2 { (title) } }
+            }
+            @if !notices.is_empty() {
                 ul {
                     @for notice in &notices { (one(notice)) }
                     @if others > 0 { li.faint { "and " (numbers::count(others)) " more" } }

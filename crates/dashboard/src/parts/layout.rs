@@ -1,11 +1,13 @@
 //! The layout of every page.
 
 pub(crate) mod detail;
+pub(crate) mod picture;
 
 use axum::response::Response;
 use http::StatusCode;
 use maud::{DOCTYPE, Markup, html};
 
+use self::picture::Picture;
 use crate::parts::{action, when};
 use crate::web::answer;
 use crate::web::failure::Failure;
@@ -14,13 +16,10 @@ use crate::web::identity::Visitor;
 const SECTIONS: [(&str, &str); 4] =
     [("/", "Buckets"), ("/services", "Services"), ("/redis", "Redis"), ("/audit", "Audit")];
 
-const KEYS: [(&str, &str); 5] = [
-    ("?", "show keyboard shortcuts"),
-    ("/", "search"),
-    ("p", "pause or resume the bucket"),
-    ("g", "go to all buckets"),
-    ("Esc", "close, or leave a field"),
-];
+const KEYS: [(&str, &str); 4] =
+    [("?", "show keyboard shortcuts"), ("/", "search"), ("g", "go to all buckets"), ("Esc", "close, or leave a field")];
+/// With the scope `operate`.
+const PAUSE: (&str, &str) = ("p", "on the page of a bucket: pause or resume it");
 
 /// A page.
 pub(crate) struct Page<'a> {
@@ -40,7 +39,7 @@ pub(crate) fn show(visitor: &Visitor, page: &Page<'_>) -> Response {
 pub(crate) fn failed(visitor: Option<&Visitor>, failure: &Failure) -> Response {
     let body = html! {
         section.state role="alert" {
-            (picture(failure.status))
+            (picture(failure.status).draw())
             h1 { (failure.title) }
             p { (detail::sentence(&failure.detail)) }
             @if failure.status.is_server_error() && visitor.is_some_and(|visitor| !visitor.is_submitting) {
@@ -80,7 +79,7 @@ pub(crate) fn document(visitor: Option<&Visitor>, page: &Page<'_>) -> Markup {
                     span hidden { " · " button.link type="button" data-keys { "keyboard shortcuts" } }
                     span hidden { " · " button.link type="button" data-zone { "show times in UTC" } }
                 }
-                (keys())
+                (keys(visitor))
             }
         }
     }
@@ -129,12 +128,13 @@ fn top(visitor: Option<&Visitor>, page: &Page<'_>) -> Markup {
     }
 }
 
-fn keys() -> Markup {
+fn keys(visitor: Option<&Visitor>) -> Markup {
+    let pause = visitor.filter(|visitor| visitor.may("operate")).map(|_| &PAUSE);
     html! {
         dialog #keys aria-labelledby="keys-title" {
             h2 #keys-title { "Keyboard shortcuts" }
             dl.keys {
-                @for (key, what) in KEYS {
+                @for (key, what) in KEYS.iter().chain(pause) {
                     dt { kbd { (key) } }
                     dd { (what) }
                 }
@@ -144,18 +144,10 @@ fn keys() -> Markup {
     }
 }
 
-/// The picture of a page's state: a lock, an empty bucket, or a broken one.
-fn picture(status: StatusCode) -> Markup {
-    let (name, path) = match status {
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            ("forbidden", "M14 22v-5a10 10 0 0 1 20 0v5M10 22h28v18H10zM24 29v5")
-        }
-        StatusCode::NOT_FOUND => ("missing", "M8 12h32l-4 28H12zM18 20l12 12M30 20L18 32"),
-        _ => ("broken", "M8 12h32l-4 28H12zM24 12l-4 9 7 5-5 14"),
-    };
-    html! {
-        svg.picture data-picture=(name) viewBox="0 0 48 48" width="96" height="96" aria-hidden="true" {
-            path d=(path) {}
-        }
+const fn picture(status: StatusCode) -> Picture {
+    match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Picture::Forbidden,
+        StatusCode::NOT_FOUND => Picture::Missing,
+        _ => Picture::Broken,
     }
 }

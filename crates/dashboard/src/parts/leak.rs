@@ -69,7 +69,9 @@ impl Why {
             }
             "refusals" | "timeouts" => {
                 let Cut { main, after } = Cut::of(row, target);
-                why(&main, after)
+                let slower =
+                    slower(row).map(|rate| format!(" It leaks at {}: {}.", numbers::measured(rate), cause(row)));
+                why(&main, after + &slower.unwrap_or_default())
             }
             _ if row.replicas == 0 => no_processor(),
             _ if row.fails() && !is_slow(row) => why("Most of its calls fail", format!(".{}", its_rate())),
@@ -156,8 +158,9 @@ fn slower(bucket: &Row) -> Option<f64> {
     let rate = bucket.effective_per_s.filter(|rate| *rate >= MIN_COMPARED_PER_S)?;
     let is_limited = matches!(bucket.reason.as_str(), "target" | "refusals" | "timeouts");
     let has_waited = bucket.oldest_age_ms.is_some_and(|age| age >= MIN_AGE_MS);
-    let is_behind = is_limited && has_waited && !bucket.is_changing && bucket.waiting as f64 > rate * BACKLOG_S;
-    (is_behind && bucket.settled_per_s < rate * MOSTLY).then_some(bucket.settled_per_s)
+    let is_behind = is_limited && has_waited && bucket.waiting as f64 > rate * BACKLOG_S;
+    let lowest = bucket.lowest_per_s.map_or(rate, |lowest| lowest.min(rate));
+    (is_behind && bucket.settled_per_s < lowest * MOSTLY).then_some(bucket.settled_per_s)
 }
 
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate")]

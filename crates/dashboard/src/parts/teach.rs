@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use crate::parts::layout::picture::Picture;
 use crate::web::identity::Visitor;
 
 /// The argument for the key, as a shell variable. Empty if none is needed.
@@ -30,13 +31,25 @@ pub(crate) fn submit(visitor: &Visitor, bucket: &str) -> Markup {
     command(&format!("curl {address}/v1/buckets/{bucket}/jobs{key} --json '{{\"hello\":\"world\"}}'"))
 }
 
+/// The id of the part with the command for a first job.
+pub(crate) const FIRST_JOB: &str = "first-job";
+
+/// The command that submits a first job to the bucket; `None` once there was one.
+pub(crate) fn first_job(visitor: &Visitor, bucket: Option<&str>) -> Markup {
+    html! {
+        div id=(FIRST_JOB) {
+            @if let Some(bucket) = bucket {
+                section.card { h2 { "Submit a first job" } (submit(visitor, bucket)) }
+            }
+        }
+    }
+}
+
 /// The place of a list that is empty, with a picture. `content` says why it is empty, or what fills it.
 pub(crate) fn empty(content: &Markup) -> Markup {
     html! {
         section.state {
-            svg.picture data-picture="empty" viewBox="0 0 48 48" width="64" height="64" aria-hidden="true" {
-                path d="M8 12h32l-4 28H12z" {}
-            }
+            (Picture::Empty.draw())
             (content)
         }
     }

@@ -6,7 +6,7 @@ use crate::parts::attention;
 use crate::parts::leak::{State, Why, empties};
 
 /// Frames of a bucket, one a second, with what it has delivered by then.
-fn delivering(delivered: &[u64], differs: &Value) -> Vec<Value> {
+pub(super) fn delivering(delivered: &[u64], differs: &Value) -> Vec<Value> {
     let of = |(second, delivered): (usize, &u64)| {
         let mut bucket = bucket("b", 500);
         for (member, value) in differs.as_object().unwrap() {
@@ -22,7 +22,7 @@ fn delivering(delivered: &[u64], differs: &Value) -> Vec<Value> {
 }
 
 /// What the page shows of the bucket after each frame.
-fn cards(frames: &[Value]) -> Vec<String> {
+pub(super) fn cards(frames: &[Value]) -> Vec<String> {
     let events = text(asked(&over(api(frames)), "/live/buckets?names=b"));
     let mut shown = "";
     let card = |event| {
@@ -115,7 +115,11 @@ fn what_makes_room_depends_on_what_limits_the_calls() {
         ("target", 1.0, 0, "start a processor, raise capacity"),
         ("dead_full", 0.0, 1, "let it leak again, raise capacity"),
     ] {
-        assert_eq!(to_do(reason, effective_per_s, replicas), format!("{first}, or slow its callers down"), "{reason}");
+        assert_eq!(
+            to_do(reason, effective_per_s, replicas),
+            format!("{first}, or slow down what fills it"),
+            "{reason}"
+        );
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{api, asked, bucket, frame, over, text};
 
 /// Of a second, with a bucket of this level.
-fn frame_of(second: u64, level: u64) -> Value {
+pub(super) fn frame_of(second: u64, level: u64) -> Value {
     let mut of = frame(&format!("2026-11-23T14:03:{second:02}Z"));
     let mut state = bucket("b", 100);
     state["level"] = level.into();
@@ -17,7 +17,7 @@ fn frame_of(second: u64, level: u64) -> Value {
     of
 }
 
-fn job(state: &str, attempts: u64, outcome: &Value) -> Value {
+pub(super) fn job(state: &str, attempts: u64, outcome: &Value) -> Value {
     json!({
         "id": "1700000000000-0", "state": state, "attempts": attempts, "accepted_at": "2026-11-23T14:00:00Z",
         "due_at": null, "caller": null, "consumer": null, "outcome": outcome, "replay_of": null, "payload": null,

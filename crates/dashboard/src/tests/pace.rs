@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::bucket;
+use super::limits::{cards, delivering};
 use crate::model::bucket::Bucket;
 use crate::parts::leak::Why;
 
@@ -46,4 +47,26 @@ fn what_keeps_a_bucket_from_leaking_is_said_where_no_rate_is_set() {
     ] {
         assert_eq!(why(differs.clone()), expected, "{differs}");
     }
+}
+
+#[test]
+fn a_bucket_that_is_slower_than_its_cut_rate_says_so_while_that_recovers() {
+    let pace = json!({ "target": "5/s", "effective_per_s": 3.0, "reason": "refusals", "held_for_ms": null });
+    let state = json!({
+        "level": 100, "waiting": 96, "parked": 4, "oldest_age_ms": 60_000, "pace": pace,
+        "replicas": [{ "consumer": "vm-1", "in_flight": 0 }], "recent_answers": { "2xx": 98, "429": 2 },
+    });
+    let shown = |delivered: fn(u64) -> u64| {
+        let delivered: Vec<u64> = (0..12).map(delivered).collect();
+        let mut frames = delivering(&delivered, &state);
+        for (second, frame) in frames.iter_mut().enumerate() {
+            frame["states"][0]["pace"]["effective_per_s"] = json!(3.0 + 0.04 * second as f64);
+        }
+        cards(&frames).remove(11)
+    };
+    let slow = shown(|second| second / 5 * 2);
+    assert!(slow.contains("2 % of recent calls were refused. It leaks at 0.4/s: its calls may fail"), "{slow}");
+    assert!(slow.contains("4 min"), "{slow}");
+    let at_its_rate = shown(|second| second * 3);
+    assert!(at_its_rate.contains("were refused.</p>") && at_its_rate.contains("28 s"), "{at_its_rate}");
 }

@@ -1,28 +1,21 @@
 //! Controls the echo upstream through the intake: `GET` and `PUT /v1/dev/upstream`. Only in `dripfeed dev`.
 
-mod problem;
-#[cfg(test)]
-mod tests;
-
-use std::sync::Arc;
-
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use dripfeed_auth::{ApiKeys, Caller, Scope, is_same_origin};
+use dripfeed_auth::{Operate, Read};
+use dripfeed_intake::{Intake, Problem, read_json};
 use http::HeaderMap;
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::OpenApi;
 use utoipa::{OpenApi as _, ToSchema};
 
-use self::problem::Refusal;
 use super::echo_mode::{EchoMode, EchoModes};
 
 #[derive(Clone)]
 struct Playground {
-    keys: Arc<ApiKeys>,
+    intake: Intake,
     modes: EchoModes,
 }
 
@@ -36,9 +29,9 @@ struct Upstream {
 #[openapi(paths(show, change))]
 struct Description;
 
-/// Returns the routes. If API keys are configured, changes need one with the scope `operate`.
-pub(super) fn router(keys: Arc<ApiKeys>, modes: EchoModes) -> Router {
-    Router::new().route("/v1/dev/upstream", get(show).put(change)).with_state(Playground { keys, modes })
+/// Returns the routes.
+pub(super) fn router(intake: Intake, modes: EchoModes) -> Router {
+    Router::new().route("/v1/dev/upstream", get(show).put(change)).with_state(Playground { intake, modes })
 }
 
 /// Describes the routes.
@@ -56,9 +49,9 @@ pub(super) fn description() -> OpenApi {
         (status = 401, description = "`unauthenticated`"), (status = 403, description = "`forbidden`"),
     )
 )]
-async fn show(State(playground): State<Playground>, headers: HeaderMap) -> Result<Response, Refusal> {
-    playground.allow(&headers, Scope::Read)?;
-    Ok(Json(Upstream { mode: playground.modes.now() }).into_response())
+async fn show(State(playground): State<Playground>, headers: HeaderMap) -> Result<Json<Upstream>, Problem> {
+    playground.intake.authorize::<Read>(&headers).await?;
+    Ok(Json(Upstream { mode: playground.modes.now() }))
 }
 
 /// Changes the mode of the echo upstream, for all calls from now on.
@@ -69,28 +62,36 @@ async fn show(State(playground): State<Playground>, headers: HeaderMap) -> Resul
     request_body = Upstream,
     responses(
         (status = 200, description = "The new mode", body = Upstream),
+        (status = 400, description = "`bad_json`"),
         (status = 401, description = "`unauthenticated`"), (status = 403, description = "`forbidden`"),
         (status = 422, description = "`bad_member`"),
     )
 )]
-async fn change(State(playground): State<Playground>, headers: HeaderMap, body: Bytes) -> Result<Response, Refusal> {
-    let caller = playground.allow(&headers, Scope::Operate)?;
-    if !is_same_origin(&headers) {
-        return Err(Refusal::Forbidden("requests from pages of other origins are refused".to_owned()));
-    }
-    let Upstream { mode } = serde_json::from_slice(&body).map_err(|error| Refusal::BadMember(error.to_string()))?;
+async fn change(
+    State(playground): State<Playground>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Json<Upstream>, Problem> {
+    let caller = playground.intake.authorize::<Operate>(&headers).await?;
+    let Upstream { mode } = read_json(&body)?;
     let before = playground.modes.now();
     playground.modes.set(mode);
     tracing::info!(key = caller.id(), action = "upstream", ?before, after = ?mode, "audit");
-    Ok(Json(Upstream { mode }).into_response())
+    Ok(Json(Upstream { mode }))
 }
 
-impl Playground {
-    fn allow(&self, headers: &HeaderMap, scope: Scope) -> Result<Caller, Refusal> {
-        let caller = self.keys.caller(headers).ok_or(Refusal::Unauthenticated)?;
-        if caller.may(scope) {
-            return Ok(caller);
-        }
-        Err(Refusal::Forbidden(format!("this key lacks the scope `{}`", scope.as_str())))
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn the_routes_are_described() {
+        let described = serde_json::to_value(description()).unwrap();
+        let path = &described["paths"]["/v1/dev/upstream"];
+        assert!(path["get"]["description"].as_str().unwrap().contains("`read`"), "{path}");
+        assert!(path["put"]["description"].as_str().unwrap().contains("`operate`"), "{path}");
+        assert_eq!(described["components"]["schemas"]["EchoMode"]["enum"][1], "slow", "{described}");
     }
 }

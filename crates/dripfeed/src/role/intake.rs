@@ -268,9 +268,9 @@ impl IntakeRole {
     }
 
     /// Adds the routes of the playground, and shows its buttons on the dashboard.
-    pub(crate) fn add_playground(&mut self, routes: impl FnOnce(Arc<ApiKeys>) -> Router, description: OpenApi) {
+    pub(crate) fn add_playground(&mut self, routes: impl FnOnce(Intake) -> Router, description: OpenApi) {
         self.intake.describe(description);
-        self.playground = Some(routes(Arc::clone(&self.keys)));
+        self.playground = Some(routes(self.intake.clone()));
     }
 
     fn routes(&self, address: SocketAddr) -> Routes {

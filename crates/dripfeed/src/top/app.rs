@@ -57,10 +57,20 @@ struct Lost {
 /// How current the numbers are.
 #[derive(Debug, PartialEq)]
 pub(super) enum Sight<'a> {
+    /// Before the first frame.
+    Connecting,
     Live,
-    Stale { since: Duration },
-    Gone { why: &'a str, retry_in: Duration },
-    Forbidden { why: &'a str, retry_in: Duration },
+    Stale {
+        since: Duration,
+    },
+    Gone {
+        why: &'a str,
+        retry_in: Duration,
+    },
+    Forbidden {
+        why: &'a str,
+        retry_in: Duration,
+    },
 }
 
 pub(super) struct OpenedBucket {
@@ -148,7 +158,8 @@ impl App {
             let retry_in = until.saturating_duration_since(now);
             return if *forbidden { Sight::Forbidden { why, retry_in } } else { Sight::Gone { why, retry_in } };
         }
-        let since = self.latest.as_ref().map_or(Duration::ZERO, |frame| now.saturating_duration_since(frame.arrived));
+        let Some(latest) = &self.latest else { return Sight::Connecting };
+        let since = now.saturating_duration_since(latest.arrived);
         if since < FRESH { Sight::Live } else { Sight::Stale { since } }
     }
 

@@ -58,6 +58,9 @@ fn body(app: &App, place: Place) -> Vec<Line<'static>> {
     if app.shows_help {
         return help::lines(app.installation.may_operate, place.theme);
     }
+    if app.latest.is_none() {
+        return Vec::new();
+    }
     let Some(opened) = &app.opened else { return list::lines(app, place) };
     let lines = bucket::lines(app, opened, place);
     let scrolled = opened.scrolled.min(lines.len().saturating_sub(place.most.unwrap_or(usize::MAX)));

@@ -6,6 +6,8 @@ mod drawing;
 mod feed;
 /// Keyboard input.
 mod keys;
+/// The first second.
+mod starting;
 
 use std::time::{Duration, Instant};
 

@@ -72,8 +72,8 @@ pub(crate) struct BucketState {
     totals: Totals,
     /// What needs an operator now: `dead_full` or `outbox_full` (calls are stopped for that), `outbox_oversized`,
     /// `no_processor` (there are jobs, and no replica, or only silent ones), `failing` (of at least 5 calls in the last
-    /// one to two minutes half or more got neither a 2xx nor a 429), `refusing` (it is nearly full, and jobs are
-    /// refused).
+    /// one to two minutes half or more got neither a 2xx nor a 429, and the same holds for this minute's once there are
+    /// 5), `refusing` (it is nearly full, and jobs are refused).
     #[schema(value_type = Vec<String>, example = json!(["no_processor"]))]
     pub(crate) problems: Vec<Need>,
     /// What may need one soon: `paused` with jobs that wait, `throttled` for more than 5 minutes, `nearly_full` (90 %

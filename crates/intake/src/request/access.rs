@@ -32,7 +32,7 @@ impl<P: Permission> FromRequestParts<Intake> for Allowed<P> {
 }
 
 impl<P: Permission> Allowed<P> {
-    async fn of(headers: &HeaderMap, intake: &Intake) -> Result<Self, Problem> {
+    pub(crate) async fn of(headers: &HeaderMap, intake: &Intake) -> Result<Self, Problem> {
         let caller = authenticate(headers, intake).await?;
         if P::CHANGES && !is_same_origin(headers) {
             return Err(Problem::new(Code::Forbidden, "cross-origin requests can't change anything"));

@@ -1,3 +1,4 @@
+mod added_routes;
 mod by_any_route;
 mod during_a_request;
 

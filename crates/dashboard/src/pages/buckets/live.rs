@@ -8,7 +8,7 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::live_parts::{MOST_CARDS, attention, attention_of_many, summary, unavailable};
+use super::live_parts::{MOST_CARDS, attention, attention_of_many, first_job, summary, unavailable};
 use super::pauses::{LivePauses, Pauses};
 use super::redis_notices::RedisNotices;
 use crate::dashboard::Dashboard;
@@ -16,7 +16,7 @@ use crate::live::watcher::Watcher;
 use crate::live::{self, Part};
 use crate::model::bucket::{Bucket, Frame, Row};
 use crate::parts::attention::Notice;
-use crate::parts::{card, listing, table};
+use crate::parts::{card, listing, table, teach};
 
 /// The query of live updates: the shown buckets, and the number of all.
 #[derive(Deserialize)]
@@ -49,7 +49,12 @@ pub(crate) async fn events(
             // Rows of a table don't show who paused a bucket.
             let with_cards = if of_few(&frame) { &frame.states[..] } else { &[] };
             let pauses = pauses.at(&dashboard, &viewer, &frame.at, with_cards).await;
-            parts(&frame, &names, of, &others, &pauses)
+            let mut parts = parts(&frame, &names, of, &others, &pauses)?;
+            // A frame of many buckets lacks some.
+            if of_few(&frame) {
+                parts.push((teach::FIRST_JOB.to_owned(), first_job(&viewer, &frame.states)));
+            }
+            Some(parts)
         }
     };
     live::events(&page, &visitor, &states, draw).await

@@ -3,10 +3,10 @@
 use maud::{Markup, html};
 
 use crate::dashboard::Dashboard;
-use crate::model::bucket::{Frame, Row, Summary};
+use crate::model::bucket::{Bucket, Frame, Row, Summary};
 use crate::model::redis::Redis;
 use crate::parts::attention::{self, Notice};
-use crate::parts::{card, numbers};
+use crate::parts::{card, numbers, teach};
 use crate::web::identity::Visitor;
 
 /// Maximum number of cards; from thirty buckets on there is a table.
@@ -66,4 +66,10 @@ pub(super) fn unavailable(name: &str) -> Markup {
             p.why { "Its state can't be read now." }
         }
     }
+}
+
+/// The command that submits a job, until the first one is accepted.
+pub(super) fn first_job(visitor: &Visitor, states: &[Bucket]) -> Markup {
+    let is_first = states.iter().all(|bucket| bucket.totals.accepted == 0);
+    teach::first_job(visitor, states.first().filter(|_| is_first).map(|bucket| bucket.name.as_str()))
 }

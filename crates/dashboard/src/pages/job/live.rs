@@ -63,8 +63,8 @@ impl Shown {
         }
         let Ok(job) = serde_json::from_slice::<Job>(&body) else { return Some(Vec::new()) };
         known.job = body;
-        let mut parts =
-            vec![(TIMELINE.to_owned(), timeline(page, name, &job)), (ACTIONS.to_owned(), actions(visitor, name, &job))];
+        let timeline = timeline(page, visitor, name, &job).await;
+        let mut parts = vec![(TIMELINE.to_owned(), timeline), (ACTIONS.to_owned(), actions(visitor, name, &job))];
         if job.outcome.is_some() {
             // Only now, because frames are read without the payload.
             parts.push((CONTENT.to_owned(), content(page, visitor, name, &job)));

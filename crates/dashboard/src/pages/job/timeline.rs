@@ -3,16 +3,19 @@
 use dripfeed_job::redaction::Redaction;
 use maud::{Markup, html};
 
+use super::own_letter;
 use crate::dashboard::Dashboard;
 use crate::model::job::{FailedAttempt, Job};
 use crate::pages::jobs::label;
 use crate::parts::payload::{self, Payload};
 use crate::parts::{card, numbers, when};
+use crate::web::identity::Visitor;
 
 /// The id of this part of the page.
 pub(super) const TIMELINE: &str = "timeline";
 
-pub(super) fn timeline(page: &Dashboard, name: &str, job: &Job) -> Markup {
+pub(super) async fn timeline(page: &Dashboard, visitor: &Visitor, name: &str, job: &Job) -> Markup {
+    let letter = if job.state == "dead" { own_letter::path(page, visitor, name, &job.id).await } else { None };
     html! {
         section.card id=(TIMELINE) data-calm {
             h2 { "Timeline" }
@@ -36,9 +39,7 @@ pub(super) fn timeline(page: &Dashboard, name: &str, job: &Job) -> Markup {
                 (card::number("caller", &html! { (job.caller.as_deref().unwrap_or("none")) }))
                 @if let Some(died) = &job.replay_of { (card::number("edited from", &html! { code { (died) } })) }
             }
-            @if job.state == "dead" {
-                p { a.button href={ "/buckets/" (name) "/dead/" (job.id) } { "Show the dead letter" } }
-            }
+            @if let Some(path) = letter { p { a.button href=(path) { "Show the dead letter" } } }
         }
     }
 }

@@ -3,7 +3,8 @@
 use crate::model::bucket::Row;
 use crate::parts::leak;
 
-/// The remedy depends on what limits the calls of its jobs. `capacity` is the setting that it has reached.
+/// The remedy depends on what limits the calls of its jobs. `capacity` is the setting that it has reached. Callers fill
+/// it, or buckets whose `on_outcome` names it.
 pub(super) fn words(bucket: &Row, capacity: &str) -> String {
     let first = match bucket.reason.as_str() {
         "paused" => format!("resume it, raise {capacity}"),
@@ -15,5 +16,5 @@ pub(super) fn words(bucket: &Row, capacity: &str) -> String {
         _ if leak::is_slow(bucket) => format!("raise leak.concurrency or {capacity}"),
         _ => format!("raise leak.rate or {capacity}"),
     };
-    format!("{first}, or slow its callers down")
+    format!("{first}, or slow down what fills it")
 }

@@ -13,6 +13,7 @@ use crate::top::app::{App, Prompt, Sight};
 /// Returns the intake or bucket that is shown, the time of the frame, and whether it is current.
 pub(super) fn header(app: &App, theme: Theme, now: Instant, width: usize) -> Line<'static> {
     let (word, mood) = match app.sight(now) {
+        Sight::Connecting => ("◌ connecting", "look"),
         Sight::Live => ("● live", "good"),
         Sight::Stale { .. } => ("◌ stale", "look"),
         Sight::Gone { .. } => ("✕ gone", "bad"),
@@ -65,6 +66,7 @@ pub(super) fn totals(app: &App, theme: Theme, width: usize) -> Line<'static> {
 pub(super) fn warning(sight: &Sight<'_>, theme: Theme) -> Option<Line<'static>> {
     let seconds = |time: &Duration| numbers::time(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
     let (mood, text) = match sight {
+        Sight::Connecting => ("look", "Waiting for the first frame.".to_owned()),
         Sight::Live => return None,
         Sight::Stale { since } => ("look", format!("No frame for {} s: what is below may be old.", since.as_secs())),
         Sight::Gone { why, retry_in } => ("bad", format!("Retrying in {}: {why}", seconds(retry_in))),

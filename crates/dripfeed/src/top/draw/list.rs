@@ -51,7 +51,7 @@ fn rows(app: &App, columns: &Columns, place: Place) -> Vec<Line<'static>> {
     let Place { theme, width, most: room, .. } = place;
     let listed = app.listed();
     if listed.is_empty() {
-        // There are no buckets before the first frame, nor if none of the named ones exists.
+        // There are no buckets if none of the named ones exists.
         if app.filter.is_empty() {
             return Vec::new();
         }

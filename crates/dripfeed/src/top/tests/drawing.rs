@@ -6,7 +6,7 @@ use ratatui_core::terminal::{Frame, Terminal};
 use super::*;
 use crate::top::draw::{self, Theme};
 
-fn drawn(app: &App, now: Instant, width: u16, height: u16) -> String {
+pub(super) fn drawn(app: &App, now: Instant, width: u16, height: u16) -> String {
     backend(app, Theme::coloured(), now, width, height).to_string()
 }
 

@@ -1,6 +1,6 @@
 //! Decides which problems and warnings a bucket has. The dashboard and `dripfeed top` have texts for each.
 
-use dripfeed_bucket::Census;
+use dripfeed_bucket::{Census, RecentCalls};
 use dripfeed_job::duration::ms_up;
 use serde::{Serialize, Serializer};
 
@@ -92,9 +92,14 @@ impl Needs {
 
 /// Whether half or more of the calls fail, while calls are made.
 fn fails(bucket: &Census) -> bool {
-    let (all, failed) = (bucket.recent_calls.all(), bucket.recent_calls.failed());
-    let makes_calls = !matches!(bucket.pace.reason, "paused" | "held");
-    makes_calls && all >= MIN_CALLS && failed.saturating_mul(2) >= all
+    let (recent, makes_calls) = (bucket.recent_calls, !matches!(bucket.pace.reason, "paused" | "held"));
+    // After a repair the calls of this minute show it first.
+    makes_calls && half_fail(recent) == Some(true) && half_fail(recent.of_this_minute()) != Some(false)
+}
+
+/// `None` for too few calls.
+fn half_fail(calls: RecentCalls) -> Option<bool> {
+    (calls.all() >= MIN_CALLS).then(|| calls.failed().saturating_mul(2) >= calls.all())
 }
 
 fn nearly_fills(part: u64, room: u64) -> bool {

@@ -137,7 +137,7 @@ fn a_missing_processor_is_a_problem_only_while_there_are_jobs() {
 #[test]
 fn a_bucket_fails_when_half_of_some_calls_do_unless_it_makes_none() {
     let with = |answers, reason| {
-        needs(|bucket| (bucket.recent_calls, bucket.pace.reason) = (RecentCalls::new(answers), reason))
+        needs(|bucket| (bucket.recent_calls, bucket.pace.reason) = (RecentCalls::new(answers, [0; 6]), reason))
     };
     let after = |answers| with(answers, "target");
     assert_eq!(after([2, 0, 0, 0, 0, 3]), problem(Need::Failing), "without an answer");
@@ -149,11 +149,19 @@ fn a_bucket_fails_when_half_of_some_calls_do_unless_it_makes_none() {
     assert_eq!(with([0, 0, 0, 0, 9, 0], "held"), nothing());
     assert_eq!(
         needs(|bucket| {
-            bucket.recent_calls = RecentCalls::new([0, 0, 0, 0, 0, 9]);
+            bucket.recent_calls = RecentCalls::new([0, 0, 0, 0, 0, 9], [0; 6]);
             (bucket.paused, bucket.pace.reason) = (true, "paused");
         }),
         warning(Need::Paused)
     );
+}
+
+#[test]
+fn a_bucket_whose_calls_have_succeeded_since_a_minute_began_fails_no_more() {
+    let with = |this_minute| needs(|bucket| bucket.recent_calls = RecentCalls::new([9, 0, 0, 0, 20, 0], this_minute));
+    assert_eq!(with([5, 0, 0, 0, 0, 0]), nothing());
+    assert_eq!(with([4, 0, 0, 0, 0, 0]), problem(Need::Failing), "too few to know");
+    assert_eq!(with([3, 0, 0, 0, 3, 0]), problem(Need::Failing));
 }
 
 #[test]
