@@ -1,5 +1,7 @@
 //! `GET …/audit`: the audit log of a bucket.
 
+pub(crate) mod unconfirmed;
+
 use std::error::Error;
 
 use axum::Json;
@@ -28,7 +30,8 @@ pub(crate) struct Audited {
     /// `pause`, `resume`, `change`, `purge`, `cancel`, `replay`, `edit`, `delete`, `schedule` or `define`; by `dripfeed
     /// doctor --repair` `write_off`; of a key `create`, `change` or `delete`.
     action: String,
-    /// Details, such as `leak.rate: 5/s → 10/s`; may be empty.
+    /// Details, such as `leak.rate: 5/s → 10/s`; may be empty. They begin with `not confirmed by Redis` if its reply was
+    /// lost, so that the operation may not have been done.
     detail: String,
 }
 
@@ -96,5 +99,8 @@ pub(crate) async fn record_parts<T>(
 
 /// Logs an operation on the rules of a service.
 pub(crate) fn log_service(service: &ServiceName, caller: &Caller, action: &str, detail: &str) {
+        Err(error) if error.may_be_done() => {
+            format!("not confirmed by Redis: at least {}", pluralize(error.done(), one))
+        }
     tracing::info!(%service, key = caller.id(), action, detail, "audit");
 }
