@@ -1,13 +1,15 @@
 //! The audit log of a bucket: who changed what, and when.
 
-use dripfeed_job::JobId;
-use dripfeed_store::Script;
+use dripfeed_job::{BucketName, JobId};
+use dripfeed_store::{Script, Store};
 use redis::Value;
 
 use crate::bucket::Bucket;
 use crate::error::BucketError;
+use crate::script::keys::Keys;
 use crate::script::reply::Reply;
 use crate::script::scripts::SHARED;
+use crate::settings::Kind;
 
 static RECORD: Script = Script::new("record_audit", SHARED, include_str!("record_audit.lua"));
 
@@ -48,16 +50,25 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn audit_trail(&self) -> Result<Vec<AuditEntry>, BucketError> {
-        let mut range = redis::cmd("XRANGE");
-        range.arg(self.redis_bucket.keys.audit()).arg("-").arg("+").arg("COUNT").arg(MOST_ENTRIES);
-        let mut found = Reply::new("XRANGE", self.redis_bucket.store.command::<Value>(&range).await?)?;
-        let mut entries = Vec::new();
-        while !found.is_empty() {
-            entries.push(read(found.array()?)?);
-        }
-        entries.reverse();
-        Ok(entries)
+        audit_trail(&self.redis_bucket.store, self.name()).await
     }
+}
+
+/// Returns the latest entries of a bucket, the newest first, also if it was deleted.
+///
+/// # Errors
+/// When Redis can't be reached, refuses, or doesn't answer in time.
+pub async fn audit_trail(store: &Store, bucket: &BucketName) -> Result<Vec<AuditEntry>, BucketError> {
+    let key = Keys::new(store.prefix(), bucket, None, Kind::Stream).audit();
+    let mut range = redis::cmd("XRANGE");
+    range.arg(key).arg("-").arg("+").arg("COUNT").arg(MOST_ENTRIES);
+    let mut found = Reply::new("XRANGE", store.command::<Value>(&range).await?)?;
+    let mut entries = Vec::new();
+    while !found.is_empty() {
+        entries.push(read(found.array()?)?);
+    }
+    entries.reverse();
+    Ok(entries)
 }
 
 fn read(mut entry: Reply) -> Result<AuditEntry, BucketError> {

@@ -1,6 +1,8 @@
 //! Extractors that authorize a request before the rest of it is read. A handler with one of them is called only if the
 //! caller is authorized.
 
+mod named_bucket;
+
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -16,6 +18,8 @@ use http::request::Parts;
 use crate::buckets::define::definitions::Definitions;
 use crate::intake::Intake;
 use crate::problem::{Code, Problem};
+
+pub(crate) use self::named_bucket::NamedBucketAccess;
 
 /// A caller with permission `P`.
 pub(crate) struct Allowed<P> {
@@ -89,7 +93,7 @@ impl<P: Permission> BucketAccess<P> {
     }
 }
 
-/// A caller with permission `P`, and the bucket name in the path; the bucket needn't exist.
+/// A caller with permission `P`, and the bucket name in the path; the bucket may be created.
 pub(crate) struct NewBucketAccess<P> {
     pub(crate) caller: Caller,
     pub(crate) name: BucketName,
@@ -101,10 +105,8 @@ impl<P: Permission> FromRequestParts<Intake> for NewBucketAccess<P> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, intake: &Intake) -> Result<Self, Problem> {
-        let Allowed { caller, .. } = Allowed::<P>::from_request_parts(parts, intake).await?;
-        let name = path_param(parts, intake, "bucket").await;
-        let name = name.as_deref().unwrap_or_default();
-        check_bucket(&caller, name)?;
+        let NamedBucketAccess { caller, name, .. } = NamedBucketAccess::<P>::from_request_parts(parts, intake).await?;
+        let name = name.as_str();
         let definitions = intake.definitions().ok_or_else(nobody_defines)?;
         if definitions.is_configured(name) {
             return Err(Problem::configured_bucket());
