@@ -76,8 +76,8 @@ impl BucketError {
         }
     }
 
-    /// Returns whether the failed operation may have been done, or more of a bulk operation than [`Self::done`], because
-    /// Redis didn't say.
+    /// Returns whether the failed operation may have been done, or more of a bulk operation than [`Self::done`],
+    /// because Redis didn't say.
     #[must_use]
     pub fn may_be_done(&self) -> bool {
         match self {

@@ -194,8 +194,8 @@ async fn close_idle(pool: Weak<ConnectionPool>) {
 }
 
 /// Returns how long a connection may be kept after a response: at most 4/5 of the server's `Keep-Alive: timeout=N`, so
-/// that a request arrives before it closes the connection. Zero if a response that has no body announces one: some servers
-/// send it nevertheless, and it would be read as the next response.
+/// that a request arrives before it closes the connection. Zero if a response that has no body announces one: some
+/// servers send it nevertheless, and it would be read as the next response.
 pub(crate) fn idle_time(request: &Method, status: StatusCode, headers: &HeaderMap) -> Duration {
     let has_no_body = request == Method::HEAD || [StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED].contains(&status);
     if has_no_body && announces_body(headers) {

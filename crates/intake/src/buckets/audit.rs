@@ -17,7 +17,7 @@ use crate::buckets::value_change;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
-use crate::request::access::NamedBucketAccess;
+use crate::request::access::named_bucket::NamedBucketAccess;
 use crate::request::pagination::{List, NoParams, Params};
 use crate::request::time;
 
@@ -32,13 +32,13 @@ pub(crate) struct Audited {
     /// `pause`, `resume`, `change`, `purge`, `cancel`, `replay`, `edit`, `delete`, `schedule` or `define`; by `dripfeed
     /// doctor --repair` `write_off`; of a key `create`, `change` or `delete`.
     action: String,
-    /// Details, such as `leak.rate: 5/s → 10/s`; may be empty. They begin with `not confirmed by Redis` if its reply was
-    /// lost, so that the operation may not have been done.
+    /// Details, such as `leak.rate: 5/s → 10/s`; may be empty. They begin with `not confirmed by Redis` if its reply
+    /// was lost, so that the operation may not have been done.
     detail: String,
 }
 
-/// Returns the audit log of a bucket: the latest hundred entries, newest first. That of a bucket deleted over the API is
-/// kept for 24 hours.
+/// Returns the audit log of a bucket: the latest hundred entries, newest first. That of a bucket deleted over the API
+/// is kept for 24 hours.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/audit", tag = "buckets", params(parameters::Bucket),
     operation_id = "list_audit",

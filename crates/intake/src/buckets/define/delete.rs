@@ -17,7 +17,7 @@ use crate::buckets::audit::unconfirmed::record_unconfirmed;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
-use crate::request::access::NewBucketAccess;
+use crate::request::access::named_bucket::NewBucketAccess;
 use crate::request::body::NoBody;
 use crate::request::pagination::Params;
 use crate::request::preconditions::Preconditions;
