@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::intake::Harness;
 
 /// A script, a call of the API that it does, and the entry of the audit log if its reply is lost.
-const OPERATIONS: [(&str, &str, &str, &str); 12] = [
+const OPERATIONS: [(&str, &str, &str, &str); 13] = [
     ("apply_overrides", "POST /v1/buckets/b/pause", "pause", ""),
     ("apply_overrides", "POST /v1/buckets/b/resume", "resume", ""),
     ("apply_overrides", "PATCH /v1/buckets/b {\"capacity\": 7}", "change", ": capacity: 100000 → 7"),
@@ -23,6 +23,7 @@ const OPERATIONS: [(&str, &str, &str, &str); 12] = [
     ),
     ("switch_schedule", "POST /v1/buckets/b/schedules/{schedule}/pause", "schedule", ": yearly paused"),
     ("end_schedules", "DELETE /v1/buckets/b/schedules/{schedule}", "schedule", ": yearly deleted"),
+    ("put_definition", "PUT /v1/buckets/{bucket} {\"upstream\": \"http://127.0.0.1:1/x\"}", "define", ": changed"),
     ("begin_deletion", "DELETE /v1/buckets/{bucket}", "define", ": deleted"),
 ];
 
