@@ -89,6 +89,13 @@ async fn a_trace_shows_submission_wait_attempts_and_upstream_over_a_retry() {
     }
     // By the clock of Redis, in whole ms.
     assert!(waits[1].began + 1_000_000 >= attempts[0].ended, "it waits since it was due again: {spans:#?}");
+    let replica = intake.client().get(&format!("/v1/buckets/b/jobs/{job}")).await.expect("an answer").json();
+    let replica = &replica["failed_attempts"][0]["replica"];
+    for span in attempts.iter().chain(&settled) {
+        assert_eq!(span.attributes["dripfeed.replica"].as_str(), replica.as_str().expect("its name"));
+        assert_eq!(span.instance, attempts[0].instance, "of one process");
+    }
+    assert_ne!(submitted.instance, attempts[0].instance);
     exemplars_name_the_trace(&intake, "dripfeed_admit_duration_seconds_bucket").await;
     exemplars_name_the_trace(&processor, "dripfeed_attempt_duration_seconds_bucket").await;
 }

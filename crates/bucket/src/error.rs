@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dripfeed_job::{BucketName, pluralize};
-use dripfeed_store::StoreError;
+use dripfeed_store::{Certainty, StoreError};
 use thiserror::Error;
 
 use crate::inspect::pagination::BadCursor;
@@ -73,6 +73,18 @@ impl BucketError {
         match self {
             Self::Partly { done, .. } => *done,
             _ => 0,
+        }
+    }
+
+    /// Returns whether the failed operation may have been done, or more of a bulk operation than [`Self::done`],
+    /// because Redis didn't say.
+    #[must_use]
+    pub fn may_be_done(&self) -> bool {
+        match self {
+            Self::Store(error) | Self::WrongTypes { source: error, .. } => error.certainty() == Certainty::Unknown,
+            Self::Partly { error, .. } => error.may_be_done(),
+            Self::Reply { .. } => true,
+            _ => false,
         }
     }
 }

@@ -81,7 +81,7 @@ pub use inspect::served::{
     StrandedJobs, count_places, is_list_elsewhere, level_at, outcome_jobs_at, release_place, stranded_jobs,
 };
 pub use inspect::slots::Slots;
-pub use operate::audit::AuditEntry;
+pub use operate::audit::{AuditEntry, audit_trail};
 pub use operate::cancel::CancelResult;
 pub use operate::moving::{MoveProgress, MoveStep, Mover};
 pub use outbox::hand_over::{HandOverResult, OutboxRelay, OutboxTargets};

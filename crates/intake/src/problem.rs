@@ -159,6 +159,11 @@ impl Problem {
         self
     }
 
+    /// Whether the request may have been done nevertheless, because Redis didn't say.
+    pub(crate) fn may_be_done(&self) -> bool {
+        self.more.outcome == Some("unknown")
+    }
+
     pub(crate) const fn code(&self) -> Code {
         self.code
     }

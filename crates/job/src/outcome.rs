@@ -192,14 +192,30 @@ fn shortened_type(mut content_type: String) -> String {
 
 /// Shortens a text to at most this many bytes as a JSON string. Returns whether it was longer.
 pub(crate) fn shorten(text: &mut String, most: usize) -> bool {
-    let json_bytes = |text: &str| serde_json::to_string(text).map_or(0, |json| json.len() - 2);
     let before = text.len();
-    while json_bytes(text) > most {
-        // Halved if it is only too long because of escapes.
-        let kept = if text.len() > most { most } else { text.len() / 2 };
-        text.truncate(text.floor_char_boundary(kept));
+    text.truncate(text.floor_char_boundary(most));
+    if json_bytes(text) > most {
+        let kept = fitting(text, most).len();
+        text.truncate(kept);
     }
     text.len() < before
+}
+
+/// The longest beginning of a text that has at most this many bytes as a JSON string.
+fn fitting(text: &str, most: usize) -> &str {
+    let beginning = |bytes: usize| &text[..text.floor_char_boundary(bytes)];
+    let (mut fits, mut is_longer) = (0, text.len() + 1);
+    while is_longer - fits > 1 {
+        let middle = usize::midpoint(fits, is_longer);
+        let bound = if json_bytes(beginning(middle)) > most { &mut is_longer } else { &mut fits };
+        *bound = middle;
+    }
+    beginning(fits)
+}
+
+/// The bytes of a text as a JSON string, without its quotes.
+fn json_bytes(text: &str) -> usize {
+    serde_json::to_string(text).map_or(0, |json| json.len() - 2)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
-use http::{HeaderMap, HeaderName, StatusCode};
+use http::{HeaderMap, HeaderName, Method, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::SendRequest;
@@ -194,10 +194,11 @@ async fn close_idle(pool: Weak<ConnectionPool>) {
 }
 
 /// Returns how long a connection may be kept after a response: at most 4/5 of the server's `Keep-Alive: timeout=N`, so
-/// that a request arrives before it closes the connection. Zero if a 204 announces a body, which would be read as the
-/// next response.
-pub(crate) fn idle_time(status: StatusCode, headers: &HeaderMap) -> Duration {
-    if status == StatusCode::NO_CONTENT && announces_body(headers) {
+/// that a request arrives before it closes the connection. Zero if a response that has no body announces one: some
+/// servers send it nevertheless, and it would be read as the next response.
+pub(crate) fn idle_time(request: &Method, status: StatusCode, headers: &HeaderMap) -> Duration {
+    let has_no_body = request == Method::HEAD || [StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED].contains(&status);
+    if has_no_body && announces_body(headers) {
         return Duration::ZERO;
     }
     let lines = headers.get_all(KEEP_ALIVE).iter().filter_map(|line| line.to_str().ok());

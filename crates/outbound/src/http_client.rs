@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use http::header::HOST;
 use http::uri::{PathAndQuery, Scheme};
-use http::{HeaderValue, Request, Response, Uri};
+use http::{HeaderValue, Method, Request, Response, Uri};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -96,10 +96,11 @@ impl HttpClient {
         let path = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
         *request.uri_mut() = Uri::from(path);
         request.headers_mut().entry(HOST).or_insert_with(|| self.host.clone());
+        let method = request.method().clone();
         while let Some(mut connection) = self.pool.take(self.may_send_many_headers()) {
             connection.allowance.allow_head();
             match connection.requests.try_send_request(request).await {
-                Ok(answer) => return Ok(self.answered(answer, connection)),
+                Ok(answer) => return Ok(self.answered(&method, answer, connection)),
                 Err(mut error) => match error.take_message() {
                     Some(unsent) => request = unsent,
                     None => {
@@ -112,7 +113,7 @@ impl HttpClient {
         // Boxed, because it is rare, so that the future of a request is smaller.
         let mut connection = Box::pin(self.connect()).await?;
         let answer = connection.requests.send_request(request).await.map_err(|error| self.unanswered(error))?;
-        Ok(self.answered(answer, connection))
+        Ok(self.answered(&method, answer, connection))
     }
 
     fn may_send_many_headers(&self) -> bool {
@@ -129,10 +130,11 @@ impl HttpClient {
 
     fn answered(
         &self,
+        request: &Method,
         answer: Response<Incoming>,
         mut connection: OpenConnection,
     ) -> (Response<Incoming>, PooledConnection) {
-        connection.idle_time = idle_time(answer.status(), answer.headers());
+        connection.idle_time = idle_time(request, answer.status(), answer.headers());
         connection.answers += 1;
         self.headers_seen.fetch_max(answer.headers().len().max(1), Ordering::Relaxed);
         // Unlimited until `PooledConnection::bound_body`, because streams have no bound.

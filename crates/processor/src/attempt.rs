@@ -27,7 +27,7 @@ pub(crate) fn run(context: Arc<LaneContext>, replica: Replica, claimed: ClaimedJ
     async move {
         let context = &*context;
         let traced = job.as_ref().ok().filter(|job| job.traceparent.is_some());
-        let mut span = traced.and_then(|job| spans::begin(context, &claim, job)).map(Box::new);
+        let mut span = traced.and_then(|job| spans::begin(context, &replica, &claim, job)).map(Box::new);
         context.metrics().claimed(claim.id(), span.as_ref().map(|span| span.context().trace));
         let (settlement, feedback) = match &job {
             Ok(job) => {

@@ -17,6 +17,8 @@ mod outcomes;
 mod parts;
 /// What the processor asks, by what makes it ask.
 mod processor;
+/// What is recorded of operations whose reply is lost.
+mod unconfirmed;
 
 use std::collections::BTreeSet;
 

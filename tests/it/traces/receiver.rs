@@ -26,6 +26,8 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 #[derive(Clone, Debug)]
 pub struct Received {
     pub service: String,
+    /// `service.instance.id`
+    pub instance: String,
     pub name: String,
     pub trace: String,
     pub id: String,
@@ -122,17 +124,17 @@ fn received(request: ExportTraceServiceRequest) -> Vec<Received> {
     let mut all = Vec::new();
     for of_process in request.resource_spans {
         let resource = attributes(of_process.resource.map(|resource| resource.attributes).unwrap_or_default());
-        let service = resource["service.name"].clone();
         let spans = of_process.scope_spans.into_iter().flat_map(|scope| scope.spans);
-        all.extend(spans.map(|span| of(&service, span)));
+        all.extend(spans.map(|span| of(&resource, span)));
     }
     all
 }
 
-fn of(service: &str, span: otlp::Span) -> Received {
+fn of(resource: &BTreeMap<String, String>, span: otlp::Span) -> Received {
     let failed = span.status.filter(|status| status.code == otlp::status::StatusCode::Error as i32);
     Received {
-        service: service.to_owned(),
+        service: resource["service.name"].clone(),
+        instance: resource["service.instance.id"].clone(),
         name: span.name,
         trace: hex(&span.trace_id),
         id: hex(&span.span_id),

@@ -1,11 +1,13 @@
 //! The audit log of a bucket: who changed what, and when.
 
-use dripfeed_job::audit_text;
-use dripfeed_store::{AuditRecord, Script};
+use dripfeed_job::{BucketName, audit_text};
+use dripfeed_store::{AuditRecord, Script, Store};
 
 use crate::bucket::Bucket;
 use crate::error::BucketError;
+use crate::script::keys::Keys;
 use crate::script::scripts::SHARED;
+use crate::settings::Kind;
 
 static RECORD: Script = Script::new("record_audit", SHARED, include_str!("record_audit.lua"));
 
@@ -44,9 +46,18 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn audit_trail(&self) -> Result<Vec<AuditEntry>, BucketError> {
-        let entries = self.redis_bucket.store.audit_log(&self.redis_bucket.keys.audit(), MOST_ENTRIES).await?;
-        Ok(entries.iter().map(AuditEntry::read).collect())
+        audit_trail(&self.redis_bucket.store, self.name()).await
     }
+}
+
+/// Returns the latest entries of a bucket, the newest first, also if it was deleted.
+///
+/// # Errors
+/// When Redis can't be reached, refuses, or doesn't answer in time.
+pub async fn audit_trail(store: &Store, bucket: &BucketName) -> Result<Vec<AuditEntry>, BucketError> {
+    let key = Keys::new(store.prefix(), bucket, None, Kind::Stream).audit();
+    let entries = store.audit_log(&key, MOST_ENTRIES).await?;
+    Ok(entries.iter().map(AuditEntry::read).collect())
 }
 
 impl AuditEntry {

@@ -79,15 +79,18 @@ fn link_to_service(service: &str) -> Markup {
 }
 
 fn choice(names: &[String], bucket: Option<&str>) -> Markup {
+    let deleted = bucket.filter(|bucket| names.iter().all(|name| name != bucket));
     html! {
         form.find method="get" action="/audit" {
             label for="bucket" { "Bucket" }
             select #bucket name="bucket" {
                 option value="" { "all" }
                 @for name in names { option selected[Some(name.as_str()) == bucket] { (name) } }
+                @if let Some(deleted) = deleted { option selected { (deleted) } }
             }
             button type="submit" { "Show" }
         }
+        p.faint { "The log of a deleted bucket is kept for 24 hours, at " code { "/audit?bucket=NAME" } "." }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod http_client;
 mod losses;
+mod resource;
 mod span_data;
 
 use std::sync::Arc;
@@ -9,9 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dripfeed_trace::{Span, Tracer};
-use opentelemetry::KeyValue;
 use opentelemetry_otlp::{SpanExporter, WithExportConfig as _, WithHttpConfig as _};
-use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SpanExporter as _;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -20,6 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use self::http_client::ExportClient;
 use self::losses::Losses;
+use self::resource::resource;
 use crate::settings::TraceSettings;
 
 /// The maximum of queued spans.
@@ -44,10 +44,7 @@ impl Exporter {
         let client = ExportClient::new(settings.endpoint.clone());
         let built = SpanExporter::builder().with_http().with_http_client(client);
         let mut otlp = built.with_endpoint(settings.endpoint.to_string()).build()?;
-        let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
-        let resource = Resource::builder().with_service_name(format!("dripfeed-{role}")).with_attribute(version);
-        otlp.set_resource(&resource.build());
-
+        otlp.set_resource(&resource(role));
         let (spans, queue) = channel(QUEUE);
         let dropped = Arc::<AtomicU64>::default();
         let counted = Arc::clone(&dropped);

@@ -1,17 +1,21 @@
 //! `GET …/audit`: the audit log of a bucket.
 
+pub(crate) mod unconfirmed;
+
 use std::error::Error;
 
 use axum::Json;
+use axum::extract::State;
 use dripfeed_auth::{Caller, KeyAuditEntry, Read};
-use dripfeed_bucket::{AuditEntry, Bucket, BucketError};
-use dripfeed_job::{audit_text, pluralize};
+use dripfeed_bucket::{AuditEntry, Bucket, BucketError, audit_trail};
+use dripfeed_job::{BucketName, audit_text, pluralize};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
-use crate::request::access::BucketAccess;
+use crate::request::access::named_bucket::NamedBucketAccess;
 use crate::request::pagination::{List, NoParams, Params};
 use crate::request::time;
 
@@ -26,22 +30,29 @@ pub(crate) struct Audited {
     /// `pause`, `resume`, `change`, `purge`, `cancel`, `replay`, `edit`, `delete`, `schedule` or `define`; by `dripfeed
     /// doctor --repair` `write_off`; of a key `create`, `change` or `delete`.
     action: String,
-    /// Details, such as `leak.rate: 5/s → 10/s`; may be empty.
+    /// Details, such as `leak.rate: 5/s → 10/s`; may be empty. They begin with `not confirmed by Redis` if its reply
+    /// was lost, so that the operation may not have been done.
     detail: String,
 }
 
-/// Returns the audit log of a bucket: the latest hundred entries, newest first.
+/// Returns the audit log of a bucket: the latest hundred entries, newest first. That of a bucket deleted over the API
+/// is kept for 24 hours.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/audit", tag = "buckets", params(parameters::Bucket),
     operation_id = "list_audit",
     responses((status = 200, description = "The audit log", body = List<Audited>), responses::OfBucket)
 )]
 pub(crate) async fn audit(
-    BucketAccess { bucket, .. }: BucketAccess<Read>,
+    State(intake): State<Intake>,
+    NamedBucketAccess { name, .. }: NamedBucketAccess<Read>,
     _: Params<NoParams>,
 ) -> Result<Json<List<Audited>>, Problem> {
-    let items = bucket.audit_trail().await?.into_iter().map(Audited::from).collect();
-    Ok(Json(List { items, next: None }))
+    let name: BucketName = name.parse().map_err(|_| Problem::unknown_bucket())?;
+    let trail = audit_trail(intake.redis().store(), &name).await?;
+    if trail.is_empty() {
+        intake.find_bucket(name.as_str()).await?;
+    }
+    Ok(Json(List { items: trail.into_iter().map(Audited::from).collect(), next: None }))
 }
 
 impl From<AuditEntry> for Audited {
@@ -86,6 +97,9 @@ pub(crate) async fn record_parts<T>(
 ) {
     let count = match done {
         Ok(done) => pluralize(count(done), one),
+        Err(error) if error.may_be_done() => {
+            format!("not confirmed by Redis: at least {}", pluralize(error.done(), one))
+        }
         Err(error) => format!("{} before it failed; these stay so", pluralize(error.done(), one)),
     };
     let detail = filter.map_or_else(|| count.clone(), |filter| format!("{count}: {filter}"));

@@ -14,6 +14,7 @@ use http::HeaderMap;
 use serde::Deserialize;
 
 use crate::buckets::audit;
+use crate::buckets::audit::unconfirmed::record_unconfirmed;
 use crate::buckets::patch::Patch;
 use crate::buckets::state::BucketState;
 use crate::buckets::value_change;
@@ -81,6 +82,7 @@ pub(crate) async fn change(
             let (bucket, applied) = intake.in_current(bucket, apply).await;
             let (checked, in_force) = applied?;
             let changes = value_change::all(&bucket, &checked.before, overrides);
+            let in_force = record_unconfirmed(&bucket, &caller, "change", &changes.join(", "), in_force).await?;
             audit::record_changes(&bucket, &caller, "change", changes).await;
             Ok::<_, Problem>((bucket, checked, in_force))
         };
@@ -99,17 +101,21 @@ struct Checked {
     definition: Option<Arc<Definition>>,
 }
 
-/// Applies a change. Returns the state before it, and the settings that are in force by it.
+/// Applies a change. Returns the state before it, and the settings that are in force by it, or the error if the change
+/// may be done.
 async fn apply(
     intake: &Intake,
     bucket: &Bucket,
     overrides: &Overrides,
     preconditions: &Preconditions,
-) -> Result<(Checked, EffectiveState), Problem> {
+) -> Result<(Checked, Result<EffectiveState, BucketError>), Problem> {
     for _ in 0..TRIES {
         let checked = check_change(intake, bucket, overrides, preconditions).await?;
-        if let Some(in_force) = bucket.apply_overrides_to(&checked.before.version, overrides).await? {
-            return Ok((checked, in_force));
+        match bucket.apply_overrides_to(&checked.before.version, overrides).await {
+            Ok(Some(in_force)) => return Ok((checked, Ok(in_force))),
+            Ok(None) => {}
+            Err(error) if error.may_be_done() => return Ok((checked, Err(error))),
+            Err(error) => return Err(error.into()),
         }
     }
     Err(BucketError::Changing.into())

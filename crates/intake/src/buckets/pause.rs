@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use dripfeed_auth::Operate;
 
-use crate::buckets::audit;
+use crate::buckets::audit::unconfirmed::record_result;
 use crate::buckets::state::BucketState;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
@@ -26,8 +26,7 @@ pub(crate) async fn pause(
     _: NoBody,
 ) -> Result<Json<BucketState>, Problem> {
     let (bucket, paused) = intake.in_current(bucket, async |bucket| bucket.pause().await).await;
-    let paused = paused?;
-    audit::record(&bucket, &caller, "pause", "").await;
+    let paused = record_result(&bucket, &caller, "pause", "", paused).await?;
     Ok(Json(BucketState::after(&bucket, &paused).await?))
 }
 
@@ -44,7 +43,6 @@ pub(crate) async fn resume(
     _: NoBody,
 ) -> Result<Json<BucketState>, Problem> {
     let (bucket, resumed) = intake.in_current(bucket, async |bucket| bucket.resume().await).await;
-    let resumed = resumed?;
-    audit::record(&bucket, &caller, "resume", "").await;
+    let resumed = record_result(&bucket, &caller, "resume", "", resumed).await?;
     Ok(Json(BucketState::after(&bucket, &resumed).await?))
 }

@@ -7,6 +7,7 @@ use dripfeed_job::Ending;
 use http::StatusCode;
 
 use crate::buckets::audit;
+use crate::buckets::audit::unconfirmed::record_unconfirmed;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
@@ -31,10 +32,12 @@ pub(crate) async fn cancel(
     _: NoBody,
 ) -> Result<StatusCode, Problem> {
     let waiter = LimitedCaller::new(caller.id(), address);
-    match intake.in_turn(waiter, &bucket, |bucket| async move { bucket.cancel(id).await }).await? {
+    let detail = id.to_string();
+    let cancelled = intake.in_turn(waiter, &bucket, |bucket| async move { bucket.cancel(id).await }).await;
+    match record_unconfirmed(&bucket, &caller, "cancel", &detail, cancelled).await? {
         CancelResult::Cancelled => {
             intake.metrics().cancelled(bucket.name(), 1);
-            audit::record(&bucket, &caller, "cancel", &id.to_string()).await;
+            audit::record(&bucket, &caller, "cancel", &detail).await;
             Ok(StatusCode::NO_CONTENT)
         }
         CancelResult::Ended(Ending::Cancelled) => Ok(StatusCode::NO_CONTENT),

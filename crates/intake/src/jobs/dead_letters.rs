@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::buckets::audit;
+use crate::buckets::audit::unconfirmed::record_unconfirmed;
 use crate::intake::Intake;
 use crate::jobs::dead_filter::empty_text;
 use crate::jobs::job::JobOutcome;
@@ -153,9 +154,10 @@ pub(crate) async fn delete(
     JobInPath(id): JobInPath,
     _: NoBody,
 ) -> Result<StatusCode, Problem> {
-    let deleted = bucket.delete_dead(id).await?;
+    let (deleted, detail) = (bucket.delete_dead(id).await, id.to_string());
+    let deleted = record_unconfirmed(&bucket, &caller, "delete", &detail, deleted).await?;
     if deleted {
-        audit::record(&bucket, &caller, "delete", &id.to_string()).await;
+        audit::record(&bucket, &caller, "delete", &detail).await;
     }
     deleted.then_some(StatusCode::NO_CONTENT).ok_or_else(Problem::unknown_dead_letter)
 }

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::buckets::audit;
+use crate::buckets::audit::unconfirmed::record_unconfirmed;
 use crate::intake::Intake;
 use crate::jobs::dead_filter::{described, empty_text};
 use crate::openapi::{formats, parameters, responses};
@@ -49,7 +50,8 @@ pub(crate) async fn replay(
 ) -> Result<Response, Problem> {
     let replay = |bucket: Bucket| async move { bucket.replay(id).await };
     let (bucket, replayed) = intake.in_turn_in_current(LimitedCaller::new(caller.id(), address), bucket, replay).await;
-    let admitted = admitted(&intake, &bucket, replayed?)?;
+    let replayed = record_unconfirmed(&bucket, &caller, "replay", &id.to_string(), replayed).await?;
+    let admitted = admitted(&intake, &bucket, replayed)?;
     audit::record(&bucket, &caller, "replay", &id.to_string()).await;
     Ok(receipt::response(intake.settings(), &bucket, &admitted))
 }
@@ -91,7 +93,8 @@ pub(crate) async fn edit(
         async move { bucket.replay_edited(id, body, content_type, encoding.as_deref()).await }
     };
     let (bucket, replayed) = intake.in_turn_in_current(LimitedCaller::new(caller.id(), address), bucket, edit).await;
-    let admitted = admitted(&intake, &bucket, replayed?)?;
+    let replayed = record_unconfirmed(&bucket, &caller, "edit", &id.to_string(), replayed).await?;
+    let admitted = admitted(&intake, &bucket, replayed)?;
     audit::record(&bucket, &caller, "edit", &format!("{id} as {}", admitted.id)).await;
     Ok(receipt::response(intake.settings(), &bucket, &admitted))
 }

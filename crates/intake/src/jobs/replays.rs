@@ -13,6 +13,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::buckets::audit;
+use crate::buckets::audit::unconfirmed::record_unconfirmed;
 use crate::intake::Intake;
 use crate::jobs::dead_filter::described;
 use crate::jobs::replay::{self, ReplayRequest};
@@ -60,7 +61,7 @@ pub(crate) async fn start(
         async move { bucket.start_replay(filter, rate, key).await }
     };
     let (bucket, started) = intake.in_current(bucket, start).await;
-    let id = started?.ok_or_else(many)?;
+    let id = record_unconfirmed(&bucket, &caller, "replay", &what, started).await?.ok_or_else(many)?;
     // If this fails, the search for abandoned replays starts the replay later.
     let count = intake.metrics().counts_accepted(bucket.name());
     if let Err(error) = bucket.resume_replays(intake.buckets(), count).await {
@@ -115,8 +116,9 @@ pub(crate) async fn cancel(
     ReplayInPath(id): ReplayInPath,
     _: NoBody,
 ) -> Result<StatusCode, Problem> {
-    match bucket.cancel_replay(id).await? {
-        CancelReplayResult::Now => audit::record(&bucket, &caller, "cancel", &format!("the replay {id}")).await,
+    let (cancelled, detail) = (bucket.cancel_replay(id).await, format!("the replay {id}"));
+    match record_unconfirmed(&bucket, &caller, "cancel", &detail, cancelled).await? {
+        CancelReplayResult::Now => audit::record(&bucket, &caller, "cancel", &detail).await,
         CancelReplayResult::EndedBefore => {}
         CancelReplayResult::Unknown => return Err(Problem::unknown_replay()),
     }

@@ -1,19 +1,19 @@
 //! Extractors that authorize a request before the rest of it is read. A handler with one of them is called only if the
 //! caller is authorized.
 
+pub(crate) mod named_bucket;
+
 use std::marker::PhantomData;
-use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use dripfeed_auth::{Caller, Permission, Scope, check_key_id, is_same_origin};
 use dripfeed_bucket::{Bucket, ReplayId};
+use dripfeed_job::JobId;
 use dripfeed_job::schedule::ScheduleId;
-use dripfeed_job::{BucketName, JobId};
 use dripfeed_limit::ServiceName;
 use http::HeaderMap;
 use http::request::Parts;
 
-use crate::buckets::define::definitions::Definitions;
 use crate::intake::Intake;
 use crate::problem::{Code, Problem};
 
@@ -89,44 +89,11 @@ impl<P: Permission> BucketAccess<P> {
     }
 }
 
-/// A caller with permission `P`, and the bucket name in the path; the bucket needn't exist.
-pub(crate) struct NewBucketAccess<P> {
-    pub(crate) caller: Caller,
-    pub(crate) name: BucketName,
-    pub(crate) definitions: Arc<dyn Definitions>,
-    permission: PhantomData<P>,
-}
-
-impl<P: Permission> FromRequestParts<Intake> for NewBucketAccess<P> {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, intake: &Intake) -> Result<Self, Problem> {
-        let Allowed { caller, .. } = Allowed::<P>::from_request_parts(parts, intake).await?;
-        let name = path_param(parts, intake, "bucket").await;
-        let name = name.as_deref().unwrap_or_default();
-        check_bucket(&caller, name)?;
-        let definitions = intake.definitions().ok_or_else(nobody_defines)?;
-        if definitions.is_configured(name) {
-            return Err(Problem::configured_bucket());
-        }
-        if !definitions.is_on() {
-            return Err(nobody_defines());
-        }
-        let bad_name = |error: dripfeed_job::BadBucketName| Problem::bad_member("bucket", &error.to_string());
-        let name = name.parse().map_err(bad_name)?;
-        Ok(Self { caller, name, definitions, permission: PhantomData })
-    }
-}
-
 fn check_bucket(caller: &Caller, name: &str) -> Result<(), Problem> {
     if caller.may_use(name) {
         return Ok(());
     }
     Err(Problem::new(Code::Forbidden, "this key has no access to this bucket"))
-}
-
-fn nobody_defines() -> Problem {
-    Problem::new(Code::Forbidden, "buckets can't be created over the API: define.upstreams is empty")
 }
 
 /// A caller with permission `P`, and the service that the path names, registered or not.

@@ -11,7 +11,7 @@ use http::HeaderMap;
 use super::definition::{Definition, ScheduleDefinition};
 use super::owned::{self, TRIES};
 use super::state::Schedule;
-use crate::buckets::audit;
+use crate::buckets::audit::unconfirmed::record_result;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
@@ -54,8 +54,8 @@ pub(crate) async fn define_schedule(
     let (definition, text) = parsed.await?;
     priority::check(&caller, &definition.job)?;
     let wanted = Wanted { id: &id, definition: &definition, text: &text, preconditions: &preconditions };
-    let (bucket, defined) = wanted.store(&intake, bucket).await?;
-    audit::record(&bucket, &caller, "schedule", &format!("{id} defined")).await;
+    let (bucket, defined) = wanted.store(&intake, bucket).await;
+    let defined = record_result(&bucket, &caller, "schedule", &format!("{id} defined"), defined).await?;
     Ok(owned::answer(&intake, &bucket, &caller, defined, definition))
 }
 
@@ -70,16 +70,18 @@ struct Wanted<'w> {
 
 impl Wanted<'_> {
     /// Returns the current bucket, and the stored schedule.
-    async fn store(&self, intake: &Intake, bucket: Bucket) -> Result<(Bucket, KnownSchedule), Problem> {
+    async fn store(&self, intake: &Intake, bucket: Bucket) -> (Bucket, Result<KnownSchedule, Problem>) {
         let (bucket, stored) = intake.in_current(bucket, |bucket| async move { self.store_in(&bucket).await }).await;
-        match stored?? {
-            DefineScheduleResult::Done(defined) => Ok((bucket, *defined)),
-            DefineScheduleResult::Changed => Err(owned::contended()),
-            DefineScheduleResult::Full => {
+        let stored = match stored.map_err(Problem::from).flatten() {
+            Ok(DefineScheduleResult::Done(defined)) => Ok(*defined),
+            Ok(DefineScheduleResult::Changed) => Err(owned::contended()),
+            Ok(DefineScheduleResult::Full) => {
                 let detail = "delete some schedules, or raise most_schedules or schedules_bytes of the bucket";
                 Err(Problem::new(Code::ManySchedules, detail))
             }
-        }
+            Err(problem) => Err(problem),
+        };
+        (bucket, stored)
     }
 
     /// Tries again while others change the schedule.

@@ -7,6 +7,7 @@ use http::{HeaderMap, StatusCode};
 
 use super::owned::{TRIES, contended};
 use crate::buckets::audit;
+use crate::buckets::audit::unconfirmed::record_unconfirmed;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, ScheduleInPath};
@@ -28,12 +29,13 @@ pub(crate) async fn delete_schedule(
     _: NoBody,
 ) -> Result<StatusCode, Problem> {
     let preconditions = Preconditions::of(&headers)?;
-    match end(&bucket, &id, &preconditions).await? {
+    let (ended, detail) = (end(&bucket, &id, &preconditions).await, format!("{id} deleted"));
+    match record_unconfirmed(&bucket, &caller, "schedule", &detail, ended).await? {
         EndScheduleResult::Done => {}
         EndScheduleResult::None => return Err(Problem::unknown_schedule()),
         EndScheduleResult::Changed => return Err(contended()),
     }
-    audit::record(&bucket, &caller, "schedule", &format!("{id} deleted")).await;
+    audit::record(&bucket, &caller, "schedule", &detail).await;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -7,7 +7,7 @@ use axum::response::Response;
 use dripfeed_auth::Operate;
 
 use super::owned;
-use crate::buckets::audit;
+use crate::buckets::audit::unconfirmed::record_result;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
@@ -43,7 +43,6 @@ pub(crate) async fn run_schedule(
     };
     let job = cap(highest, &bucket, definition.job_for(now_ms));
     let job_caller = job.caller.clone();
-    let response = admit(&intake, &bucket, job_caller.as_deref(), Box::new(job), Arc::default(), None).await?;
-    audit::record(&bucket, &caller, "schedule", &format!("{id} run")).await;
-    Ok(response)
+    let response = admit(&intake, &bucket, job_caller.as_deref(), Box::new(job), Arc::default(), None).await;
+    record_result(&bucket, &caller, "schedule", &format!("{id} run"), response).await
 }

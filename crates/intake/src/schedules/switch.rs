@@ -9,6 +9,7 @@ use dripfeed_job::schedule::ScheduleId;
 use super::owned::{self, TRIES};
 use super::state::Schedule;
 use crate::buckets::audit;
+use crate::buckets::audit::unconfirmed::record_unconfirmed;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
@@ -66,9 +67,10 @@ async fn switch(
     for _ in 0..TRIES {
         let (now_ms, known, definition) = owned::find(bucket, id).await?;
         let next = definition.timetable.next_after(now_ms).filter(|_| !paused);
-        if let Some(switched) = bucket.switch_schedule(&known, paused, next).await? {
-            let what = if paused { "paused" } else { "resumed" };
-            audit::record(bucket, caller, "schedule", &format!("{id} {what}")).await;
+        let switched = bucket.switch_schedule(&known, paused, next).await;
+        let detail = format!("{id} {}", if paused { "paused" } else { "resumed" });
+        if let Some(switched) = record_unconfirmed(bucket, caller, "schedule", &detail, switched).await? {
+            audit::record(bucket, caller, "schedule", &detail).await;
             return Ok(owned::answer(intake, bucket, caller, switched, definition));
         }
     }

@@ -85,4 +85,14 @@ mod tests {
         let answer = FailedAttempt::read_all(&none).pop().and_then(|attempt| attempt.answer).unwrap();
         assert!(answer.truncated && answer.body.is_empty(), "{none}");
     }
+
+    #[test]
+    fn an_answer_with_escapes_is_cut_no_shorter_than_it_must_be() {
+        for part in ["{\"n\": 1}", "ä\"", "\u{1}", "a"] {
+            let line = failed(part.repeat(2000).as_bytes()).to_line(1000);
+            let answer = FailedAttempt::read_all(&line).pop().and_then(|attempt| attempt.answer).unwrap();
+            let stored = serde_json::to_string(&answer.body).unwrap().len() - 2;
+            assert!(answer.truncated && (995..=1000).contains(&stored), "{stored} B: {line}");
+        }
+    }
 }

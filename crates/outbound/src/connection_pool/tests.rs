@@ -15,6 +15,6 @@ fn a_server_that_closes_earlier_is_believed() {
         (&[], 4000),
     ] {
         let headers = lines.iter().map(|line| (KEEP_ALIVE, line.parse().unwrap())).collect();
-        assert_eq!(idle_time(StatusCode::OK, &headers), Duration::from_millis(ms), "{lines:?}");
+        assert_eq!(idle_time(&Method::POST, StatusCode::OK, &headers), Duration::from_millis(ms), "{lines:?}");
     }
 }

@@ -20,7 +20,8 @@ pub(super) fn settle<'a>(
     traced: Option<AttemptTrace>,
 ) -> impl Future<Output = ()> + Send {
     let (bucket, job, attempt) = (context.bucket().name(), claim.id(), claim.failures().saturating_add(1));
-    let mut span = traced.and_then(|traced| spans::settlement(context, &claim, traced, &settlement)).map(Box::new);
+    let mut span =
+        traced.and_then(|traced| spans::settlement(context, replica, &claim, traced, &settlement)).map(Box::new);
     let trace = traced.map(|traced| traced.attempt.trace);
     let trace_id = trace.map(tracing::field::display);
     let is_retry = matches!(settlement, Settlement::Retry { .. });

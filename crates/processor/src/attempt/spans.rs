@@ -3,7 +3,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use dripfeed_bucket::{Claim, Settlement};
+use dripfeed_bucket::{Claim, Replica, Settlement};
 use dripfeed_job::{Job, Verdict};
 use dripfeed_trace::{ActiveSpan, SpanKind, TraceContext};
 
@@ -25,14 +25,14 @@ impl AttemptTrace {
 }
 
 /// Exports the span of the wait, and begins that of the attempt.
-pub(super) fn begin(context: &LaneContext, claim: &Claim, job: &Job) -> Option<ActiveSpan> {
+pub(super) fn begin(context: &LaneContext, replica: &Replica, claim: &Claim, job: &Job) -> Option<ActiveSpan> {
     let submission = TraceContext::parse(job.traceparent.as_deref()?)?;
-    let mut wait = begin_one(context, claim, "wait", SpanKind::Internal, submission)?;
+    let mut wait = begin_one(context, replica, claim, "wait", SpanKind::Internal, submission)?;
     // By the Redis clock: if it is ahead of this machine's, the wait is empty.
     let due_ms = claim.due_ms().or(job.due_ms).unwrap_or_else(|| job.id.accepted_ms());
     wait.began(UNIX_EPOCH + Duration::from_millis(due_ms));
     wait.end();
-    let mut attempt = begin_one(context, claim, "attempt", SpanKind::Client, submission)?;
+    let mut attempt = begin_one(context, replica, claim, "attempt", SpanKind::Client, submission)?;
     attempt.link(submission);
     Some(attempt)
 }
@@ -50,11 +50,12 @@ pub(super) fn record_answer(span: &mut ActiveSpan, result: &CallResult) {
 /// Begins the span of the settlement.
 pub(super) fn settlement(
     context: &LaneContext,
+    replica: &Replica,
     claim: &Claim,
     traced: AttemptTrace,
     settlement: &Settlement,
 ) -> Option<ActiveSpan> {
-    let mut span = begin_one(context, claim, "settle", SpanKind::Internal, traced.attempt)?;
+    let mut span = begin_one(context, replica, claim, "settle", SpanKind::Internal, traced.attempt)?;
     if let Some(submission) = traced.submission {
         span.link(submission);
     }
@@ -73,6 +74,7 @@ pub(super) fn settlement(
 
 fn begin_one(
     context: &LaneContext,
+    replica: &Replica,
     claim: &Claim,
     name: &'static str,
     kind: SpanKind,
@@ -80,6 +82,7 @@ fn begin_one(
 ) -> Option<ActiveSpan> {
     let mut span = context.tracer()?.child(name, kind, parent)?;
     span.set("dripfeed.bucket", context.bucket().name().as_str());
+    span.set("dripfeed.replica", replica.consumer().as_str());
     span.set("dripfeed.job.id", claim.id().to_string());
     span.set("dripfeed.attempt", claim.failures().saturating_add(1));
     Some(span)

@@ -174,16 +174,16 @@ impl ErrorAnswer {
 /// Scripts that are called here for buckets without jobs, whose key is free for either kind: they are called again.
 const OF_EMPTY: [&str; 5] = ["cancel_many", "purge", "group_dead", "list_dead", "replay"];
 
-struct Harness {
+pub struct Harness {
     service: Service,
-    proxy: RedisFaultProxy,
-    intake: Process,
+    pub proxy: RedisFaultProxy,
+    pub intake: Process,
     b: Bucket,
     other: Bucket,
 }
 
 impl Harness {
-    async fn start() -> Self {
+    pub async fn start() -> Self {
         let service = Service::new(BUCKETS).await;
         let proxy = RedisFaultProxy::before(&service.redis).await;
         let intake = service.role("intake", &[&format!("redis.url={}", proxy.url())]).await;
@@ -250,7 +250,7 @@ impl Harness {
     }
 
     /// The call, with new jobs where it names any.
-    async fn prepared(&self, call: &str) -> (Method, String, String) {
+    pub async fn prepared(&self, call: &str) -> (Method, String, String) {
         let mut call = call.to_owned();
         if call.contains("{waiting}") || call.contains("{ended}") {
             let id = submit(&self.b, buckets::job("x")).await.id;
@@ -283,7 +283,7 @@ impl Harness {
         (method, words.next().expect("a path"), words.next().unwrap_or_default())
     }
 
-    async fn ask(&self, client: &Client, (method, path, body): (Method, String, String)) -> ClientResponse {
+    pub async fn ask(&self, client: &Client, (method, path, body): (Method, String, String)) -> ClientResponse {
         client.call(client.request(method, &path), body).await.expect("an answer")
     }
 }

@@ -13,10 +13,11 @@ use super::deletion;
 use super::precondition::check;
 use super::wanted::{TRIES, contended};
 use crate::buckets::audit::record;
+use crate::buckets::audit::unconfirmed::record_unconfirmed;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
-use crate::request::access::NewBucketAccess;
+use crate::request::access::named_bucket::NewBucketAccess;
 use crate::request::body::NoBody;
 use crate::request::pagination::Params;
 use crate::request::preconditions::Preconditions;
@@ -73,9 +74,10 @@ pub(crate) async fn delete_bucket(
         if suspending.elapsed() >= DECIDED_WITHIN {
             continue;
         }
-        match definition.begin_deletion(store).await? {
+        let (begun, detail) = (definition.begin_deletion(store).await, deleted_with(schedules));
+        match record_unconfirmed(&bucket, &caller, "define", &detail, begun).await? {
             BeginDeletionResult::Begun => {
-                record(&bucket, &caller, "define", &deleted_with(schedules)).await;
+                record(&bucket, &caller, "define", &detail).await;
                 deletion::end(&intake, &bucket, &caller, &definition, last).await?;
                 definitions.follow().await?;
                 return Ok(StatusCode::NO_CONTENT);

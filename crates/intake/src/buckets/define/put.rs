@@ -10,11 +10,12 @@ use serde_json::Value;
 
 use super::wanted::{Wanted, contended};
 use super::{audit, shown};
+use crate::buckets::audit::unconfirmed::record_unconfirmed;
 use crate::buckets::define::body::BucketDefinition;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
-use crate::request::access::NewBucketAccess;
+use crate::request::access::named_bucket::NewBucketAccess;
 use crate::request::body::{self, Sender};
 use crate::request::client_ip::ClientIp;
 use crate::request::json;
@@ -54,7 +55,12 @@ pub(crate) async fn define_bucket(
     let document = body::parse(body, |body| json::read::<serde_json::Map<String, Value>>(body)).await?;
     let document = Value::Object(document);
     let wanted = Wanted { name: &name, document: &document, caller: &caller, preconditions: &preconditions };
-    let (before, after, bucket) = wanted.define(&intake, &*definitions).await.map_err(unless_final)?;
+    let known = intake.buckets().get(name.as_str());
+    let mut defined = wanted.define(&intake, &*definitions).await;
+    if let Some(known) = known {
+        defined = record_unconfirmed(&known, &caller, "define", "changed", defined).await;
+    }
+    let (before, after, bucket) = defined.map_err(unless_final)?;
     audit::defined(&bucket, &caller, before.as_ref(), &after).await;
     // With the version of this definition: with a later one, the caller could overwrite a change that it hasn't seen.
     let mut response = shown::show(&bucket, &caller, Some(&after)).await.map_err(unless_final)?;

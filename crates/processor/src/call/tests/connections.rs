@@ -53,12 +53,18 @@ async fn a_connection_is_kept_no_longer_than_its_upstream_says() {
 
 #[tokio::test]
 async fn a_body_after_an_answer_that_has_none_is_not_taken_for_the_next_answer() {
-    for (announced, connections) in
-        [("Content-Length: 4", 3), ("Transfer-Encoding: chunked", 3), ("Content-Length: 0", 1)]
-    {
-        let answer = format!("HTTP/1.1 204 No Content\r\n{announced}\r\n\r\n");
+    const BODY: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    for (method, code, announced, connections) in [
+        (Method::POST, 204, "Content-Length: 38", 3),
+        (Method::POST, 204, "Transfer-Encoding: chunked", 3),
+        (Method::POST, 204, "Content-Length: 0", 1),
+        (Method::POST, 304, "Content-Length: 38", 3),
+        (Method::HEAD, 404, "Content-Length: 38", 3),
+        (Method::HEAD, 404, "Content-Length: 0", 1),
+    ] {
+        let answer = format!("HTTP/1.1 {code} Answer\r\n{announced}\r\n\r\n");
         let server = Server::start(move |mut stream| {
-            let (answer, body) = (answer.clone(), if connections == 1 { "" } else { "null" });
+            let (answer, body) = (answer.clone(), if connections == 1 { "" } else { BODY });
             async move {
                 let mut late = "";
                 while !read_head(&mut stream).await.is_empty() {
@@ -72,9 +78,11 @@ async fn a_body_after_an_answer_that_has_none_is_not_taken_for_the_next_answer()
         .await;
         let client = client(settings(&server.url));
         for _ in 0..3 {
-            assert_eq!(status(&call_with(&client, &server.url, BOUNDS).await), 204, "{announced}");
+            let request = Request::builder().method(&method).uri(&server.url).body(Full::default()).unwrap();
+            let called = call(&client, request, BOUNDS).await.unwrap();
+            assert_eq!(status(&called), code, "{method} {announced}");
         }
-        assert_eq!(server.connections(), connections, "{announced}");
+        assert_eq!(server.connections(), connections, "{method} {code} {announced}");
     }
 }
 
