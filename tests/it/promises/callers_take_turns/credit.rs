@@ -65,3 +65,39 @@ async fn one_that_has_nothing_else_waiting_comes_before_a_flood_at_the_same_time
         assert_eq!(count(&called), counts([(&quiet, 2)]));
     }
 }
+
+#[tokio::test]
+async fn two_jobs_of_a_newcomer_come_before_the_next_one_of_a_flood() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis).await;
+    let replica = join(&bucket, "one").await;
+    flood(&bucket, "flood", 100).await;
+    submit(&bucket, Submission { priority: Some(Priority::Low), ..of("last", "x") }).await;
+    for n in 0..10 {
+        let quiet = format!("quiet-{n}");
+        call(&replica, 1, 1).await;
+        flood(&bucket, &quiet, 2).await;
+        assert_eq!(count(&call(&replica, 1, 2).await), counts([(&quiet, 2)]));
+        assert_eq!(count(&call(&replica, 1, 1).await), counts([("flood", 1)]));
+    }
+}
+
+#[tokio::test]
+async fn newcomers_beside_a_flood_come_in_their_order() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis).await;
+    let replica = join(&bucket, "one").await;
+    flood(&bucket, "flood", 100).await;
+    submit(&bucket, Submission { priority: Some(Priority::Low), ..of("last", "x") }).await;
+    for n in 0..10 {
+        let [a, b, c] = ["a", "b", "c"].map(|name| format!("{name}-{n}"));
+        call(&replica, 1, 1).await;
+        flood(&bucket, &a, 2).await;
+        submit(&bucket, of(&b, "x")).await;
+        let mut called = call(&replica, 1, 1).await;
+        submit(&bucket, of(&c, "x")).await;
+        called.extend(call(&replica, 1, 4).await);
+        let callers: Vec<String> = called.into_iter().map(|(caller, _)| caller).collect();
+        assert_eq!(callers, [&a, &b, &c, &a, "flood"]);
+    }
+}

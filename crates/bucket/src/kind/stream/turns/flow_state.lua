@@ -9,7 +9,7 @@
 --               that had members was deleted by hand;  came: 1 if others came into `flows` since
 --     sorted    also without limits: the jobs of a bucket's only caller were sorted in unread, and not all that waited
 --               were called since
---     called<rank>  also without limits: the virtual time of the last call of this rank
+--     called<rank>  also without limits: where newcomers of this rank begin, about the virtual time of its last call
 --     <number>  number of a caller's normal flow → the caller's state for all priorities, as `read` reads it
 --     <job>     job in flight → the normal flow of its caller, `number name`
 -- A state is removed when no call is in flight, all debts have drained, and none of its flows is throttled, as it

@@ -16,6 +16,8 @@ local FLOWS, RANGES = KEYS[#KEYS - 1], KEYS[#KEYS]
 -- The virtual time of a call with weight 1: a multiple of all weights up to 18. Virtual times are integers, because
 -- Redis reads and writes these ten times as fast as other numbers.
 local UNIT = 490089600
+-- How far a newcomer comes before a flow whose last call began at the same time (write_turn.lua).
+local LEAD = UNIT / 1800
 -- A flow that comes before all others, for jobs whose flows are unknown because somebody deleted these keys.
 local UNSORTED = '0 '
 

@@ -10,18 +10,34 @@ do
     return times
   end
 
-  -- Writes by rank the virtual time of the last call, where newcomers begin (flow_times.lua), while jobs wait.
-  local function note_called(turn)
+  -- Where newcomers begin (flow_times.lua) after this flow had the last call: at the virtual time of that. If the flow
+  -- has more jobs, LEAD earlier, so that not only the first call of a newcomer but also its second one comes before the
+  -- next one of this flow. Not if the flow has such a lead itself, or others began with it that weren't called yet, as
+  -- newcomers come after those before them. `first`: by rank, the time of the first flow in the line.
+  local function time_for_newcomers(turn, flow, first)
+    local began = flow.at - UNIT / flow.weight
+    if flow.is_out or (first[flow.rank] or math.huge) <= began + LEAD then return began end
+    for i = #turn.line, 1, -1 do
+      local lead = turn.line[i].at - flow.at
+      if lead <= 0 then break end
+      if lead <= LEAD then return began end
+    end
+    return began - LEAD
+  end
+
+  -- Writes by rank where newcomers begin, while jobs wait.
+  local function note_called(turn, first)
     if turn.reach == math.huge and #turn.line == 0 then return forget_called() end
-    local called, words = {}, {}
+    local last, words = {}, {}
     for _, flow in ipairs(turn.flows) do
       if flow.calls > 0 and flow.name ~= UNSORTED then
-        local began = flow.at - UNIT / flow.weight
-        called[flow.rank] = math.max(called[flow.rank] or began, began)
+        local other = last[flow.rank]
+        local is_last = not other or flow.at - UNIT / flow.weight > other.at - UNIT / other.weight
+        if is_last then last[flow.rank] = flow end
       end
     end
-    for rank, began in pairs(called) do
-      words[#words + 1], words[#words + 2] = 'called' .. rank, whole(began)
+    for rank, flow in pairs(last) do
+      words[#words + 1], words[#words + 2] = 'called' .. rank, whole(time_for_newcomers(turn, flow, first))
     end
     if #words > 0 then redis.call('HSET', flow_state.hash, unpack(words)) end
   end
@@ -42,31 +58,17 @@ do
     return #rests > 0 or redis.call('ZCARD', RANGES) > 0
   end
 
-  -- The virtual time of a flow that ran out of jobs. If that was before its share was used, it saves nothing up: it
-  -- gets the time of the first flow. It comes before flows of the same time: after its first call it has that of a
-  -- caller that floods, for which its next job would have to wait each time. Times count as the same if they differ by
-  -- less than a thousandth of a call, as those of newcomers do (runs.lua).
-  local function time_of_empty(turn, flow, first)
-    local at, same = math.max(flow.at, first), UNIT / flow.weight / 1000
-    local time = at
-    for i = #turn.line, 1, -1 do
-      local other = turn.line[i].at
-      if other < at - same then break end
-      if other <= at then time = other - 1 end
-    end
-    return time
-  end
-
-  -- Writes the virtual times of flows that were called. Removes those without jobs if they weren't called, or if no
-  -- other flow waits. Returns by rank the latest time that was written.
-  local function write_flows(turn)
-    local charged, away, latest, first = {}, {}, {}, first_times(turn)
+  -- Writes the virtual times of flows that were called. One that ran out of jobs before its share was used saves
+  -- nothing up: it gets the time of the first flow, less no more than a newcomer's lead. Removes those without jobs if
+  -- they weren't called, or if no other flow waits. Returns by rank the latest time that was written.
+  local function write_flows(turn, first)
+    local charged, away, latest = {}, {}, {}
     local are_all = turn.reach == math.huge
     for _, flow in ipairs(turn.flows) do
       local first_of_rank = first[flow.rank] or not are_all and flow.at
       local stays = not flow.is_full and flow.calls > 0 and (not flow.is_out or first_of_rank)
       if stays then
-        local at = flow.is_out and time_of_empty(turn, flow, first_of_rank) or flow.at
+        local at = flow.is_out and math.max(flow.at, first_of_rank - LEAD) or flow.at
         charged[#charged + 1], charged[#charged + 2] = whole(at), flow.name
         latest[flow.rank] = math.max(latest[flow.rank] or at, at)
       elseif flow.is_out or flow.is_full then
@@ -85,8 +87,9 @@ do
       if turn.states then turn.states.write() end
       return forget_flows()
     end
-    note_called(turn)
-    local latest = write_flows(turn)
+    local first = first_times(turn)
+    note_called(turn, first)
+    local latest = write_flows(turn, first)
     if #full > 0 then turn.states.put_out(full) end
     reset_times_if_late(latest)
     if turn.states then turn.states.write() end

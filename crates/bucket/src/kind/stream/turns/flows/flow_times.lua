@@ -36,14 +36,15 @@ do
     return tonumber(redis.call('ZRANGE', FLOWS, from, to, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2] or nil)
   end
 
-  -- The virtual time of a newcomer of this rank: that of the last call, so it comes before flows that had a call since;
-  -- but at most one call before the first flow, in case the noted call is an old one. Without flows: `otherwise`, or
-  -- the first time of the rank. (Start-time fair queueing: Goyal, Vin, Cheng, SIGCOMM 1996.)
+  -- The virtual time of a newcomer of this rank: that of the last call, or LEAD before (write_turn.lua), so it comes
+  -- before flows that had a call since; but at most one call before the first flow, in case the noted call is an old
+  -- one. Without flows: `otherwise`, or about the first time of the rank. (Start-time fair queueing: Goyal, Vin, Cheng,
+  -- SIGCOMM 1996.)
   function begin_of(rank, flows, otherwise)
     local origin, first = bounds_of(rank), first_of(rank, flows)
-    if not first then return otherwise or origin end
+    if not first then return otherwise or origin + LEAD end
     local called = tonumber(redis.call('HGET', flow_state.hash, 'called' .. rank) or nil) or first
-    return math.max(origin, first - UNIT, math.min(called, first))
+    return math.max(origin, first - UNIT - LEAD, math.min(called, first))
   end
 
   -- Adds newcomers. Redis stores up to 128 members as a list, which it searches from the start: writing the times of a
