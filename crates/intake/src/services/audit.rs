@@ -37,7 +37,7 @@ pub(crate) struct AuditedRules {
     /// `create`, `change` or `delete`.
     action: String,
     service: String,
-    /// From what to what, such as `policies.each.tiers.0.limit: 1 → 2`; `as before` if nothing was changed.
+    /// From what to what, such as `policies.each.tiers.0.limit: 1 → 2`.
     #[schema(example = "policies.each.tiers.0.limit: 1 → 2")]
     detail: String,
 }

@@ -9,6 +9,8 @@
 local service, known, rules = ARGV[1], ARGV[2], ARGV[3]
 local old = redis.call('HGET', KEYS[1], service)
 if (old or '') ~= known then return { 'changed', old or '' } end
+-- Nothing is recorded, as programs register the same rules at each start.
+if old == rules then return { 'registered' } end
 if not old and redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[4]) then return { 'many services' } end
 local grown = #rules - (old and #old or 0)
 local state = redis.call('HMGET', KEYS[2], 'bytes', 'version')
