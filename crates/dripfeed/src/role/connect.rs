@@ -30,6 +30,15 @@ pub(crate) struct Connected {
     pub(crate) memory: RedisMemory,
     /// `maxmemory` of each master at the start.
     pub(crate) max_memory: Vec<u64>,
+    masters: Vec<Master>,
+}
+
+/// A master, as it was found at the start.
+#[derive(Clone)]
+struct Master {
+    redis: String,
+    product: String,
+    durability: Durability,
 }
 
 /// Returns `None` if the role was asked to stop before Redis was reachable. `places`: of the buckets that the role
@@ -54,7 +63,8 @@ pub(crate) async fn to_redis(
         }
     };
     // Before the permissions, so that an unsuitable server is reported as such.
-    let durability = durability_of(&servers, settings.durability)?;
+    let masters = checked(&servers, settings.durability)?;
+    let durability = lowest(&masters, settings.durability);
     // Without a permission that this version needs, the role would become ready, and fail at the first job.
     if let Some(denials) = denials(denied.as_deref(), &store) {
         return Err(Failure::new(Exit::NotAllowed, denials));
@@ -78,7 +88,7 @@ pub(crate) async fn to_redis(
     let max_memory = servers.iter().map(|(_, info)| info.max_memory).collect();
     let permissions = RedisPermissions::new(places, settings.durability, denied);
     redis_monitor::keep(store.clone(), settings.durability, known, memory.clone(), permissions, stop.clone());
-    Ok(Some(Connected { store, durability, memory, max_memory }))
+    Ok(Some(Connected { store, durability, memory, max_memory, masters }))
 }
 
 /// Waits before a retry. Returns `true` as soon as the role is asked to stop.
@@ -108,6 +118,12 @@ async fn probe(settings: &RedisSettings, places: &[BucketPlace]) -> Result<Probe
 }
 
 impl Connected {
+    pub(crate) fn log(&self) {
+        for Master { redis, product, durability } in &self.masters {
+            tracing::info!(%redis, %product, %durability, "connected to Redis");
+        }
+    }
+
     /// Logs what the ACL of Redis denies for the buckets of reloaded settings. The settings are in force in any case,
     /// because they may revoke a key.
     pub(crate) fn report_denials(&self, places: Vec<BucketPlace>) {
@@ -147,20 +163,17 @@ fn log_retry(error: &StoreError, last_logged: &mut Option<Instant>) {
     }
 }
 
-/// The lowest durability class of all masters.
-fn durability_of(servers: &[(Store, ServerInfo)], configured: Durability) -> Result<Durability, Failure> {
-    let mut lowest = configured;
-    for (server, info) in servers {
-        let class = check_server(server, info, configured)?;
-        // Any class below the configured one is `process`.
-        if class != configured {
-            lowest = class;
-        }
-    }
-    Ok(lowest)
+fn checked(servers: &[(Store, ServerInfo)], configured: Durability) -> Result<Vec<Master>, Failure> {
+    servers.iter().map(|(server, info)| check_server(server, info, configured)).collect()
 }
 
-fn check_server(server: &Store, info: &ServerInfo, configured: Durability) -> Result<Durability, Failure> {
+/// The lowest durability class of all masters: any class below the configured one is `process`.
+fn lowest(masters: &[Master], configured: Durability) -> Durability {
+    let lower = masters.iter().map(|master| master.durability).find(|durability| *durability != configured);
+    lower.unwrap_or(configured)
+}
+
+fn check_server(server: &Store, info: &ServerInfo, configured: Durability) -> Result<Master, Failure> {
     let mut errors = Vec::new();
     for finding in server_findings(info, configured) {
         match finding.severity {
@@ -175,7 +188,6 @@ fn check_server(server: &Store, info: &ServerInfo, configured: Durability) -> Re
     }
     let effective =
         effective_durability(configured, info).map_err(|shortfall| Failure::of(Exit::Configuration, shortfall))?;
-    let (redis, product) = (server.address(), &info.product);
-    tracing::info!(%redis, %product, durability = %effective.class, "connected to Redis");
-    Ok(effective.class)
+    let (redis, product) = (server.address().to_string(), info.product.to_string());
+    Ok(Master { redis, product, durability: effective.class })
 }

@@ -59,6 +59,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let Some(connected) = connect::to_redis(&settings.redis, &places, &stop).await? else {
         return Err(interrupted("Redis wasn't reached"));
     };
+    connected.log();
     match &arguments.into {
         None => serving::run(&arguments, &settings, &connected, &stop).await,
         Some(into) => moving::run(&arguments, into, &settings, &connected, &stop).await,

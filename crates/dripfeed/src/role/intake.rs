@@ -219,6 +219,8 @@ impl IntakeRole {
     /// # Errors
     /// When a listener fails.
     pub(crate) async fn serve(&self, ports: Ports, stop: CancellationToken) -> Result<(), Failure> {
+        // Only now, as `dev` prints its address first.
+        self.connected.log();
         let address = ports.http.local_addr()?;
         tracing::info!("listening on {}://{address}", self.scheme());
         let listener = Listener::new(ports.http, self.tls.clone());

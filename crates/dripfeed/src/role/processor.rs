@@ -44,6 +44,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     open_files::raise_for("the concurrency of all buckets together", concurrency);
     let places = buckets::places(settings, |name| wanted.matches(name.as_str()));
     let Some(connected) = connect::to_redis(&settings.redis, &places, &stop).await? else { return Ok(()) };
+    connected.log();
     let mut registry = super::registry();
     let buckets = Arc::new(Buckets::default());
     // Without buckets: intakes export their gauges. If all processes did, each scrape would query Redis from all of

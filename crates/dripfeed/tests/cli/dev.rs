@@ -43,6 +43,8 @@ fn everything_runs_with_nothing_to_configure() {
     assert_eq!(doctor.code, Some(0), "{}", doctor.err);
     let (code, log) = dev.end_with_log();
     assert_eq!(code, Some(0));
+    let first = log.iter().find(|line| !line.is_empty()).unwrap();
+    assert!(first.starts_with("  page "), "{log:#?}");
     // Its own Redis ends last, which no part may report as an outage.
     assert!(!log.iter().any(|line| line.contains("connection lost")), "{log:#?}");
 }
