@@ -105,8 +105,8 @@ fn top(visitor: Option<&Visitor>, page: &Page<'_>) -> Markup {
             }
             @if let Some(visitor) = visitor {
                 nav aria-label="Sections" {
-                    @for (path, name) in SECTIONS {
-                        a href=(path) aria-current=[(path == page.section).then_some("page")] { (name) }
+                    @for (path, name) in SECTIONS.iter().filter(|(path, _)| may_see(visitor, path)) {
+                        a href=(path) aria-current=[(*path == page.section).then_some("page")] { (name) }
                     }
                     a href=(visitor.api.link("/docs/")) { "API" }
                 }
@@ -126,6 +126,11 @@ fn top(visitor: Option<&Visitor>, page: &Page<'_>) -> Markup {
             }
         } }
     }
+}
+
+/// Redis is shown only to who may use all buckets, as its memory and commands are those of all.
+fn may_see(visitor: &Visitor, section: &str) -> bool {
+    section != "/redis" || visitor.permissions.all_buckets
 }
 
 fn keys(visitor: Option<&Visitor>) -> Markup {

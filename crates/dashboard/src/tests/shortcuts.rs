@@ -18,3 +18,16 @@ fn keys_that_the_visitor_may_not_use_are_not_listed() {
     let refused = over(axum::Router::new().route("/v1/key", get(async || StatusCode::SERVICE_UNAVAILABLE)));
     assert!(!text(asked(&refused, "/services")).contains("<kbd>p</kbd>"));
 }
+
+#[test]
+fn a_section_that_the_visitor_may_not_see_is_not_linked() {
+    for all_buckets in [true, false] {
+        let key = json!({ "id": "ops", "scopes": ["read"], "all_buckets": all_buckets }).to_string();
+        let routes = axum::Router::new()
+            .route("/v1/key", get(async move || key))
+            .route("/v1/services", get(async || json!({ "items": [], "next": null }).to_string()));
+        let shown = text(asked(&over(routes), "/services"));
+        assert!(shown.contains(r#"href="/audit""#), "{shown}");
+        assert_eq!(shown.contains(r#"href="/redis""#), all_buckets, "{shown}");
+    }
+}
