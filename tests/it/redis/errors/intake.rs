@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 use super::{faults, most_lines};
 use crate::redis::readiness::until_ready;
 
-pub const SCRIPTS: [&str; 47] = [
+pub const SCRIPTS: [&str; 48] = [
+    "add_refusals",
     "admit",
     "advance_replay",
     "heartbeat",
@@ -65,7 +66,8 @@ pub const SCRIPTS: [&str; 47] = [
 ];
 
 /// A script or command, and a call of the API that takes it.
-const CALLS: [(&str, &str); 41] = [
+const CALLS: [(&str, &str); 42] = [
+    ("add_refusals", "GET /v1/buckets/b/holders"),
     ("admit", "POST /v1/buckets/b/jobs {}"),
     ("find", "GET /v1/buckets/b/jobs/{waiting}"),
     ("find", "GET /v1/buckets/b/jobs/{ended}"),

@@ -44,15 +44,17 @@ pub(super) fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report) {
                 }
             }
         }
-        let mut failures = 0;
+        let (mut failures, mut by_faults) = (0, 0);
         for (before, call) in calls.iter().zip(&calls[1..]) {
             failures += u32::from(matches!(
                 before.answer,
                 Some(PlannedAnswer::Failed | PlannedAnswer::Silent | PlannedAnswer::Cut)
             ));
+            let spent_by_faults = call.attempt.saturating_sub(failures + 1);
             // An attempt without a call may have been that of any processor.
-            let excused = call.attempt <= failures + 1 || causes.anywhere(before.at, call.at);
+            let excused = spent_by_faults <= by_faults || causes.anywhere(before.at, call.at);
             report.must(excused, || format!("{job} was spent an attempt by nothing of its upstream's: {calls:?}"));
+            by_faults = by_faults.max(spent_by_faults);
         }
         let throttled = calls.iter().filter(|call| call.answer == Some(PlannedAnswer::Throttled)).count();
         let attempts = calls.len() - throttled.min(calls.len()) - duplicates;
