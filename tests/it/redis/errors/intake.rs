@@ -67,7 +67,6 @@ pub const SCRIPTS: [&str; 48] = [
 
 /// A script or command, and a call of the API that takes it.
 const CALLS: [(&str, &str); 42] = [
-    ("add_refusals", "GET /v1/buckets/b/holders"),
     ("admit", "POST /v1/buckets/b/jobs {}"),
     ("find", "GET /v1/buckets/b/jobs/{waiting}"),
     ("find", "GET /v1/buckets/b/jobs/{ended}"),
@@ -76,6 +75,7 @@ const CALLS: [(&str, &str); 42] = [
     ("cancel_many", "POST /v1/buckets/other/jobs/cancel {\"state\": \"waiting\"}"),
     ("census", "GET /v1/buckets/b"),
     ("flows", "GET /v1/buckets/b/flows"),
+    ("add_refusals", "GET /v1/buckets/b/holders"),
     ("throttled_jobs", "GET /v1/scale?bucket=b"),
     ("outcomes", "GET /v1/buckets/b/outcomes"),
     ("report", "GET /v1/buckets/b/report?window=1h"),
