@@ -20,6 +20,7 @@ use crate::request::time;
 #[into_params(parameter_in = Query)]
 pub(crate) struct RulesAuditQuery {
     /// Only changes of this service.
+    #[param(pattern = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
     service: Option<String>,
     /// The maximum number of entries.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 1000)]
