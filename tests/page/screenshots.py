@@ -147,9 +147,9 @@ def states(stage, chromium, folder):
     page.route("**/live/**", lambda route: held.append(route))
     page.goto(stage.address)
     shoot(page, folder, "state-loading")
-    page.unroute("**/live/**")
     for route in held:
         route.abort()
+    page.unroute("**/live/**")
     open_live(page, stage.address)
     stage.submit("orders", 60)
     page.get_by_text("orders: full, and refuses").wait_for()
