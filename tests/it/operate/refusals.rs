@@ -47,6 +47,18 @@ async fn of_any_number_of_callers_as_many_are_counted_as_there_are_counters_and_
 }
 
 #[tokio::test]
+async fn a_caller_whose_counter_was_taken_over_gets_another_one_in_the_same_call() {
+    let redis = TestRedis::start().await;
+    let bucket = Bucket::new(redis.store().await, buckets::settings("b"));
+    let mut full: Vec<Refusals> = (1..MAX_REFUSAL_COUNTERS).map(|n| refusals(&format!("other-{n}"), 2)).collect();
+    full.push(refusals("lowest", 1));
+    bucket.add_refusals(&full).await.expect("Redis answers");
+    bucket.add_refusals(&[refusals("new", 1), refusals("lowest", 1)]).await.expect("Redis answers");
+    let counts = bucket.add_refusals(&[]).await.expect("Redis answers").counts;
+    assert!(counts.iter().any(|counted| counted.caller == "lowest" && counted.refused >= 2), "{counts:?}");
+}
+
+#[tokio::test]
 async fn an_intake_shows_who_was_refused_at_another_one() {
     let sha256: String = Sha256::digest("shop").iter().map(|byte| format!("{byte:02x}")).collect();
     let key = format!("[[keys]]\nid = \"shop\"\nsha256 = \"{sha256}\"\nscopes = [\"submit\", \"read\"]\n");

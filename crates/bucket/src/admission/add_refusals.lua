@@ -19,7 +19,7 @@ for i = 1, #found, 2 do
     by_hour[of][pair] = tonumber(found[i + 1]) or 0
     if of == hour then used = used + 1 end
   else
-    gone[#gone + 1] = found[i]
+    gone[found[i]] = true
   end
 end
 
@@ -41,23 +41,24 @@ for i = 3, #ARGV, 2 do
   local pair, count = ARGV[i], tonumber(ARGV[i + 1])
   if not counts[pair] and used >= most then
     local low = lowest()
-    count, counts[low], set[low], gone[#gone + 1] = count + counts[low], nil, nil, name(low)
+    count, counts[low], set[low], gone[name(low)] = count + counts[low], nil, nil, true
   elseif not counts[pair] then
     used = used + 1
   end
   counts[pair] = (counts[pair] or 0) + count
-  set[pair] = true
+  set[pair], gone[name(pair)] = true, nil
 end
 
 if #ARGV > 2 and (incarnation == '' or redis.call('HGET', CONTROL, 'incarnation') == incarnation) then
-  local writes = {}
+  local writes, removed = {}, {}
+  for field in pairs(gone) do removed[#removed + 1] = field end
   for pair in pairs(set) do
     writes[#writes + 1] = name(pair)
     writes[#writes + 1] = whole(counts[pair])
   end
   -- At maxmemory nothing is written.
   if type(redis.pcall('HSET', REFUSALS, unpack(writes))) == 'number' then
-    if #gone > 0 then redis.call('HDEL', REFUSALS, unpack(gone)) end
+    if #removed > 0 then redis.call('HDEL', REFUSALS, unpack(removed)) end
     redis.call('PEXPIRE', REFUSALS, 2 * HOUR_MS)
     is_added = 1
   end

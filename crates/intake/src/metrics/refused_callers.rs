@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use dripfeed_bucket::{Bucket, BucketError, Buckets, MAX_REFUSAL_COUNTERS, Refusals};
 use dripfeed_job::BucketName;
-use dripfeed_store::Certainty;
 use parking_lot::Mutex;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
@@ -52,8 +51,7 @@ impl RefusedCallers {
         let shared = bucket.add_refusals(&own).await;
         let is_lost = match &shared {
             Ok(shared) => shared.are_added,
-            Err(BucketError::Store(error)) => error.certainty() == Certainty::Unknown,
-            Err(_) => true,
+            Err(error) => error.may_be_done(),
         };
         if !is_lost {
             own.into_iter().for_each(|kept| self.add(bucket.name(), kept));

@@ -1,5 +1,6 @@
 //! Calls that a caller didn't use, or that no other caller wanted, don't count later.
 
+use dripfeed_bucket::{Bucket, Replica};
 use dripfeed_job::{Priority, Submission};
 use dripfeed_tests::buckets::{DELIVERED, join, settle, submit, take};
 use dripfeed_tests::redis_server::TestRedis;
@@ -66,13 +67,19 @@ async fn one_that_has_nothing_else_waiting_comes_before_a_flood_at_the_same_time
     }
 }
 
-#[tokio::test]
-async fn two_jobs_of_a_newcomer_come_before_the_next_one_of_a_flood() {
+/// A bucket with 100 jobs of `flood`, and one that waits all the time.
+async fn flooded() -> (TestRedis, Bucket, Replica) {
     let redis = TestRedis::start().await;
     let bucket = open(&redis).await;
     let replica = join(&bucket, "one").await;
     flood(&bucket, "flood", 100).await;
     submit(&bucket, Submission { priority: Some(Priority::Low), ..of("last", "x") }).await;
+    (redis, bucket, replica)
+}
+
+#[tokio::test]
+async fn two_jobs_of_a_newcomer_come_before_the_next_one_of_a_flood() {
+    let (_redis, bucket, replica) = flooded().await;
     for n in 0..10 {
         let quiet = format!("quiet-{n}");
         call(&replica, 1, 1).await;
@@ -84,11 +91,7 @@ async fn two_jobs_of_a_newcomer_come_before_the_next_one_of_a_flood() {
 
 #[tokio::test]
 async fn newcomers_beside_a_flood_come_in_their_order() {
-    let redis = TestRedis::start().await;
-    let bucket = open(&redis).await;
-    let replica = join(&bucket, "one").await;
-    flood(&bucket, "flood", 100).await;
-    submit(&bucket, Submission { priority: Some(Priority::Low), ..of("last", "x") }).await;
+    let (_redis, bucket, replica) = flooded().await;
     for n in 0..10 {
         let [a, b, c] = ["a", "b", "c"].map(|name| format!("{name}-{n}"));
         call(&replica, 1, 1).await;
